@@ -1,7 +1,7 @@
 /**
- * `npm run api` writes `api/PACKAGE.api.md` for every published package: its imports with their names and types, as the
- * compiler declares the sources. `--check` writes nothing, and fails with the difference when a report is not what the
- * sources say. `--root DIR` reads another checkout.
+ * `npm run api` writes `api/PACKAGE.api.md` for every published package: its imports with their names and types, as the compiler
+ * declares the sources. `--check` writes nothing, and fails with the difference if a report differs from the sources. `--root DIR`
+ * reads another checkout.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,7 +11,7 @@ import { parseArgs } from "node:util"
 import { report } from "./api/report.mjs"
 import * as workspace from "./workspace.mjs"
 
-/** The declarations of all packages in a checkout, without comments, by source. Nothing is checked: that is another check. */
+/** The declarations of all packages in a checkout, without comments, by source. It checks no types: another check does. */
 const declare = (root, folder) => {
   const config = join(folder, "tsconfig.json")
   const compilerOptions = {

@@ -1,4 +1,4 @@
-/** API reports: what is in them, and that a change of what can be imported is refused. */
+/** API reports: their contents, and that a change of what can be imported is rejected. */
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

@@ -1,9 +1,9 @@
 /**
  * Checks which package imports which, and inside core which folder imports which. Type-only imports count.
  *
- * ARCHITECTURE.md names the folders of core, lowest first, and those of adapters; a folder that it does not name is an
- * error. A package with rules of its own gets a row in `rooms`. What lies beside core's folders are its entries, which
- * re-export and which nothing imports.
+ * ARCHITECTURE.md names the folders of core, lowest first, and those of adapters; a folder that it does not name is an error. A
+ * package with special rules gets a row in `rooms`. The files next to core's folders are its entries, which re-export and which
+ * nothing imports.
  */
 import { globSync, readFileSync } from "node:fs"
 import { posix as path } from "node:path"
@@ -15,14 +15,14 @@ const foldersOf = (title) => {
   return [...section.split("\n## ")[0].matchAll(/`([\w-]+)\/`/g)].map((match) => match[1])
 }
 
-/** Lowest first: a module imports modules of its own folder and of those before it. */
+/** Lowest first: a module imports modules of its own folder and of earlier ones. */
 const levels = foldersOf("Core, folder by folder").filter((name) => name !== "internal")
 /** The folders that an adapter may have in `src/internal/`. */
 const adapterRooms = foldersOf("Adapters, room by room")
 
-/** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
+/** The first row that matches decides. `may`: imports from outside the package; `driver`: the file without limits. */
 const rooms = [
-  // What is Node's own: the adapter of a URL is loaded, and async contexts are entered.
+  // Node's own modules: the adapter of a URL is loaded, and async contexts are entered.
   {
     files: /^packages\/core\/src\/(faces\/internal\/resolve|runtime\/AsyncContext)\.ts$/,
     may: /^(effect\/|node:)/
@@ -47,21 +47,21 @@ const rooms = [
     may: /^(effect\/|node:async_hooks$)/
   },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
-  // An oracle that shared code with what it judges would share its defects.
+  // A checker that shared code with the core would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
   { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$))/ },
   // NSQ has two protocols, and Node.js itself speaks one of them.
   { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/(core\/|kit$))/ },
-  // The checksums that the SDK of SQS is given are Node's.
+  // The SDK of SQS receives checksums from Node.
   { files: /^packages\/adapter-sqs\/src\/internal\/checksums\.ts$/, may: /^node:crypto$/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/(core|codecs|kit))(\/|$)/,
-    // And the types of a driver that has none.
+    // And the types of an untyped driver.
     driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
   },
   { files: /^packages\/opentelemetry\/src\//, may: /^(effect|@requeue\/core|@opentelemetry\/(api|core))(\/|$)/ },
-  // The memory broker is what other tests run on.
+  // Other tests run on the memory broker.
   { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-(?!memory$))/ },
   { files: /^packages\/(core|conformance)\/test\//, may: /^(?!@requeue\/(adapter-|cli))/ },
   { files: /^(packages|apps)\/[^/]+\/src\//, may: /^(?!@requeue\/conformance)/ }
@@ -75,7 +75,7 @@ const levelOf = (file) => {
 }
 const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
 
-/** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
+/** The paths of core that others import. The rest of `exports` is for the compiler, which uses it to name types. */
 const entries = /^@requeue\/core(\/(promise|port|schema|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
@@ -106,7 +106,7 @@ const violation = (file, specifier) => {
   return row.driver.test(file) ? undefined : "only internal/client.ts imports the driver"
 }
 
-/** What is wrong with one file, as lines to print. */
+/** Returns the violations of one file, as lines to print. */
 export const check = (file, source) => {
   const room = /^packages\/adapter-[^/]+\/src\/internal\/([^/]+)\//.exec(file)?.[1]
   const isNamed =

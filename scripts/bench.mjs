@@ -11,7 +11,7 @@ if (build.status !== 0) {
 const kept = ["--import", import.meta.resolve("./kept.mjs")]
 const bench = run(["node", ...kept, join(root, "benchmarks", "dist", "cli.js"), ...process.argv.slice(2)], {
   stdio: "inherit",
-  // Start-up is measured as others have it, who keep nothing compiled.
+  // Start-up is measured as users have it, without a compile cache.
   env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" }
 })
 process.exitCode = bench.status ?? 1

@@ -1,8 +1,7 @@
 /**
- * Builds the published package of the current folder: declarations with their docstrings, and modules without comments,
- * which nobody reads there: the sources are published as well. There are maps from public declarations to the sources, and
- * none from modules, which are the sources without their types. Internal declarations are there as far as public ones lead to
- * them. With `--bundle`, modules are few.
+ * Builds the published package of the current folder: declarations with their docstrings, and modules without comments, because
+ * the sources are published as well. Public declarations have maps to the sources; modules have none, because they are the
+ * sources without their types. Internal declarations are included if public ones lead to them. With `--bundle`, modules are few.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -14,10 +13,10 @@ const tsc = (...args) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-// The compiler leaves what it once made of a file that has gone.
+// The compiler leaves the output of deleted files.
 rmSync("dist", { recursive: true, force: true })
 tsc("-b")
-// The same modules once more; declarations and their maps stay as they are.
+// The same modules again; declarations and their maps stay unchanged.
 const off = ["composite", "incremental", "declaration", "declarationMap"].flatMap((option) => [`--${option}`, "false"])
 tsc(...off, "--tsBuildInfoFile", "null", "--removeComments")
 

@@ -1,6 +1,6 @@
 /**
- * Makes few modules of the many of a built package, because each one that Node loads takes its time. An entry loads little
- * more than it needs, and what is imported while a program runs stays apart. Every public module is still at its path.
+ * Bundles the many modules of a built package into a few, because Node needs time for each one. An entry loads little more than
+ * it needs, and lazy imports stay separate. Every public module keeps its path.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
@@ -10,14 +10,14 @@ const folder = resolve("dist")
 
 const nameOf = (file) => relative(folder, file).replaceAll("\\", "/").replace(/\.js$/, "")
 
-/** The modules that people import: those that `exports` names, and at the top those whose names are in lower case. */
+/** The modules that users import: those that `exports` names, and lower-case ones at the top. */
 const entriesOf = (files) => {
   const { exports } = JSON.parse(readFileSync("package.json", "utf8"))
   const exported = Object.values(exports).map((one) => resolve(one?.default ?? ""))
   return files.filter((file) => exported.includes(file) || /^[a-z][^/]*$/.test(nameOf(file)))
 }
 
-/** The modules that a module loads, directly or by others, and at once. */
+/** The modules that a module loads at once, directly or through others. */
 const loadedBy = (file, modules, found = new Set()) => {
   if (found.has(file)) return found
   found.add(file)
@@ -26,16 +26,16 @@ const loadedBy = (file, modules, found = new Set()) => {
 }
 
 /**
- * The entry that a program imports: it starts the sooner the less and the fewer modules that is, so that what it loads is two
- * chunks, of which one has what adapters load as well.
+ * The entry that a program imports: it starts sooner the smaller and fewer its modules are. So it loads two chunks, one of which
+ * has what adapters load as well.
  */
 const face = { entry: "promise", lean: "port" }
 
 /**
- * Tells the chunk of a module: one of the two that the `face` loads; else with what else its only entry loads, or with what
- * the leanest of its entries shares with others, apart from what the package's index does not load. So a chunk never leads
- * back to one that imports it, which has a higher rank. A module that is imported later is an entry, too; what it shares with
- * the index alone is in the index's chunk, which is loaded by then.
+ * Returns the chunk of a module: one of the two that the `face` loads; else a chunk with what else its only entry loads, or with
+ * what the leanest of its entries shares with others, apart from what the package's index does not load. So a chunk never leads
+ * back to one that imports it, which has a higher rank. A lazily imported module is an entry, too; what it shares with the index
+ * alone is in the index's chunk, which is loaded by then.
  */
 const chunks = (files, modules) => {
   const later = files.flatMap((file) => modules.getModuleInfo(file)?.dynamicallyImportedIds ?? [])
@@ -59,7 +59,7 @@ const chunks = (files, modules) => {
   }
 }
 
-/** Chunks as the bundler takes them. A group takes along what its modules import, unless one of higher priority has it. */
+/** Chunks in the bundler's format. A group includes what its modules import, unless one of higher priority has it. */
 const groupsOf = (files) => {
   let chunkOf
   return Array.from({ length: 2 * files.length }, (_, rank) => ({
@@ -73,11 +73,11 @@ const groupsOf = (files) => {
   }))
 }
 
-/** Puts the bundler's own functions where they are called, because they would be a module more. */
+/** Inlines the bundler's own functions, because they would be another module. */
 const inlined = (code, functions) =>
   code.replace(/^import \{[^}]*\} from "[^"]*\/rolldown-runtime\.js";$/m, () => functions)
 
-/** Bundles the modules of `dist`. The declarations beside them stay as they are. */
+/** Bundles the modules of `dist`. The declarations next to them stay unchanged. */
 export const bundle = async () => {
   const files = globSync(`${folder}/**/*.js`).toSorted()
   const isPublic = (file) => !/(^|\/)internal\//.test(nameOf(file))
@@ -105,7 +105,7 @@ export const bundle = async () => {
   for (const { code, fileName } of output.filter((one) => !isRuntime(one))) {
     const file = join(folder, fileName)
     mkdirSync(dirname(file), { recursive: true })
-    // Sources are indented by spaces, so that tabs are the bundler's own.
+    // Sources are indented by spaces, so tabs are the bundler's.
     writeFileSync(file, inlined(code, functions).replaceAll(/^\t+/gm, ""))
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run busy -- COMMAND [ARG ...]` runs a command on a machine that is busy: beside it, hogs take all cores. What
- * passes on a quiet machine only because it waits for a fixed time fails here. Exit code and signals are the command's.
+ * `npm run busy -- COMMAND [ARG ...]` runs a command on a busy machine: meanwhile, hogs take all cores. A command that passes
+ * only because it waits for a fixed time fails here. Exit code and signals are the command's.
  */
 import { fork, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -10,7 +10,7 @@ import { parseArgs } from "node:util"
 
 const help = `npm run busy -- [options] COMMAND [ARG ...]
 
-Runs the command beside processes that take all cores, and says how much of them they got.
+Runs the command while other processes use all cores, and prints their share.
 
   --hogs N       how many; default: one for each core
   --cores LIST   everything on these cores only, as in 0 or 0,2-3; needs taskset, which Linux has
@@ -19,7 +19,7 @@ The exit code is the command's; or 1 if the machine was not busy all the time, 2
 
 const most = 256
 
-/** Less of the cores than this share is no busy machine. */
+/** Below this share of the cores, the machine is not busy. */
 const least = 0.05
 
 const quit = (code, ...lines) => {
@@ -29,7 +29,7 @@ const quit = (code, ...lines) => {
 
 const options = { hogs: { type: "string" }, cores: { type: "string" }, help: { type: "boolean", short: "h" } }
 
-/** Options are ours until the first word that is none; what follows is the command's. */
+/** Options before the first other word are ours; the rest is the command's. */
 const read = (args) => {
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
   const at = tokens.find(({ kind }) => kind === "positional")?.index ?? args.length
@@ -38,11 +38,11 @@ const read = (args) => {
   if (hogs !== undefined && !(Number.isInteger(hogs) && hogs > 0 && hogs <= most)) {
     throw new RangeError(`--hogs is a number from 1 to ${most}`)
   }
-  if (values.help !== true && !args[at]) throw new RangeError("Say what to run")
+  if (values.help !== true && !args[at]) throw new RangeError("Name a command to run")
   return { ...values, hogs, command: args.slice(at) }
 }
 
-/** Keeps this process, and with it all that it starts, on some cores. */
+/** Limits this process, and all that it starts, to some cores. */
 const pin = (cores) => {
   const { error, stderr, status } = spawnSync("taskset", ["-a", "-c", "-p", cores, String(process.pid)])
   if (error !== undefined) quit(1, `busy: --cores needs taskset, which is not here (${error.code})`)
@@ -60,10 +60,10 @@ const startHog = async () => {
   return hog
 }
 
-/** The exit code of the command, as a shell would tell it. Signals that come for us are passed on. */
+/** The exit code of the command, as a shell would report it. Our signals are forwarded. */
 const run = async ([name, ...args]) => {
   const child = spawn(name, args, { stdio: "inherit", shell: process.platform === "win32" })
-  // A terminal's Ctrl-C reaches the command without us.
+  // A terminal's Ctrl-C reaches the command directly.
   process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"))
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   try {
@@ -80,7 +80,9 @@ const main = async ({ command, cores, hogs: asked }) => {
   const width = availableParallelism()
   const all = `${width} core${width === 1 ? "" : "s"}`
   const hogs = await Promise.all(Array.from({ length: asked ?? width }, startHog))
-  console.error(`busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, beside ${command.join(" ")}`)
+  console.error(
+    `busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, while running ${command.join(" ")}`
+  )
 
   const began = performance.now()
   const code = await run(command)
@@ -91,11 +93,11 @@ const main = async ({ command, cores, hogs: asked }) => {
   console.error(`busy: the hogs had ${had.toFixed(1)} s of CPU in ${seconds.toFixed(1)} s, ${percent} % of ${all}`)
 
   const gone = hogs.filter(({ child }) => child.exitCode !== null || child.signalCode !== null)
-  // Also one that is stopped.
+  // Stopped ones, too.
   for (const { child } of hogs) child.kill("SIGKILL")
   if (gone.length > 0) console.error(`busy: ${gone.length} of ${hogs.length} hogs ended before the command`)
   const wasBusy = gone.length === 0 && (share >= least || seconds < 1)
-  if (!wasBusy && gone.length === 0) console.error("busy: that is no busy machine")
+  if (!wasBusy && gone.length === 0) console.error("busy: the machine was not busy")
   return code === 0 && !wasBusy ? 1 : code
 }
 

@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL("busy.mjs", import.meta.url))
 const node = (code) => [process.execPath, "-e", code]
 const run = (args, options) => spawnSync(process.execPath, [program, ...args], { encoding: "utf8", ...options })
 
-/** One that runs: until its standard error has said what its hogs are. */
+/** One that runs: until its standard error reports its hogs. */
 const start = async (...command) => {
   const child = spawn(process.execPath, [program, "--hogs", "1", ...command], { stdio: ["pipe", "pipe", "pipe"] })
   const ended = once(child, "close")
@@ -40,7 +40,7 @@ const gone = async (pid) => {
 test("the command is run beside hogs, and its exit code is passed on", () => {
   const { status, stderr, stdout } = run(["--hogs=2", ...node("console.log(1);setTimeout(process.exit,1000,3)")])
   assert.deepEqual([status, stdout], [3, "1\n"])
-  assert.match(stderr, /^busy: hogs \d+, \d+ on \d+ cores?, beside /)
+  assert.match(stderr, /^busy: hogs \d+, \d+ on \d+ cores?, while running /)
   const [, had] = /the hogs had (\S+) s of CPU in \S+ s, \d+ % of \d+ core/.exec(stderr)
   assert.ok(Number(had) > 0, stderr)
 })

@@ -1,6 +1,6 @@
 /**
- * Runs the checks and prints one line each, with a check's own output only when it fails. `npm run check` runs all of
- * them, `npm run check -- lint format` some. Leaves the verdicts in check-results.json for .ci/run.
+ * Runs the checks and prints one line each, with a check's own output only if it fails. `npm run check` runs all of them,
+ * `npm run check -- lint format` some. Writes the verdicts to check-results.json for .ci/run.
  */
 import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"

@@ -14,20 +14,20 @@ export const checks = {
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
   // Each test is on its level.
   levels: [{ command: ["node", "scripts/levels.mjs"] }],
-  // Words and sentences of the pages, and how long they are.
+  // Words and sentences of the pages, and their length.
   prose: [{ command: ["node", "scripts/prose.mjs"] }],
   conventions: [{ command: ["node", "scripts/conventions.mjs"] }],
   // Every example of the documentation, compiled and run.
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
-  // Made, so that what a docstring links to is there.
+  // It is built to check that the links of docstrings lead somewhere.
   reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
   // The documentation as a site, without dead links.
   site: [{ command: ["node", "tools/site/src/site.mjs"] }],
-  // The reports in api/ are what programs can import.
+  // The reports in api/ match what programs can import.
   api: [{ command: ["node", "scripts/api.mjs", "--check"] }],
-  // docs/options.md is what the sources say, and what docstrings say of defaults is so.
+  // docs/options.md matches the sources, and docstrings state the real defaults.
   options: [{ command: ["node", "--conditions=@requeue/source", "scripts/options.mjs", "--check"] }],
-  // What an editor shows of the names that newcomers meet, as the built packages declare them.
+  // What an editor shows for the names that newcomers meet, from the built packages.
   hovers: [{ command: turbo("build") }, { command: ["node", "scripts/hovers.mjs"] }],
   scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
   publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],

@@ -1,7 +1,7 @@
 /**
- * Adds up one run of .ci/run: the tests (test-results.*.json), the checks (check-results.json) and the exit codes and
- * seconds of its steps, given as `test=0:600 check=0:100`. A result that should be there and is not counts as failed, and
- * so does a step whose own verdict is worse than its results. What was skipped is named.
+ * Adds up one run of .ci/run: the tests (test-results.*.json), the checks (check-results.json) and the exit codes and seconds of
+ * its steps, given as `test=0:600 check=0:100`. A missing result counts as failed, and so does a step whose exit code is worse
+ * than its results. Skipped parts are named.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ const verdict = (passed) => ({ passed: Number(passed), failed: Number(!passed) }
 
 const tests = ["virtual", "real"].map((level) => read(`test-results.${level}.json`))
 for (const { counts, name } of tests) add(name, counts)
-// Tests that were left out, a process that was left behind, or an error outside of tests.
+// Tests that did not run, a process that was left behind, or an error outside of tests.
 if (exits.test !== "0" && sum(counted).failed === 0) add("npm test", { failed: 1 }, ` (exit code ${exits.test})`)
 
 const checks = parsed("check-results.json", {})
@@ -38,7 +38,7 @@ for (const name of ["pack", "simulate", "guard", "demo"]) add(name, verdict(exit
 
 for (const { name, skipped } of tests) for (const line of skipped) console.log(`skipped in ${name}: ${line}`)
 console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
-// Last, where a log that is cut short still has them.
+// Last, so a truncated log still has them.
 for (const line of parsed("test-results.problems.json", ["npm test was ended before its end"])) console.log(line)
 
 const { failed, notMeasurable, passed, skipped } = sum(counted)

@@ -1,6 +1,6 @@
 /**
- * Checks the conventions of the sources: docstrings, reasons for casts, the length of functions, names; and the words of the docs.
- * `--counts` prints instead how often they are kept, by package. `--root DIR` reads another checkout.
+ * Checks the conventions of the sources: docstrings, reasons for casts, the length of functions, names; and the words of the
+ * docs. `--counts` prints figures by package instead. `--root DIR` reads another checkout.
  */
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -11,11 +11,11 @@ import { fieldWord, globals, oldWords } from "./conventions/names.mjs"
 /** Lines that a function may have without a reason. */
 const longest = 80
 
-/** A docstring that has tags only does not say what the thing is. */
+/** A docstring with only tags does not describe anything. */
 const isSilent = ({ doc }) => !/^[^@\s]/.test(doc ?? "")
 const beginsWithWhat = ({ text }) => /^What\s/.test(text)
 
-/** By kind of item: whom a rule concerns, and what to tell them. */
+/** By kind of item: the items of a rule, and its message. */
 const rules = [
   ["entries", ({ files }) => files === 0, ({ key }) => `exports "${key}" leads to no source: name a file that src has`],
   [
@@ -48,7 +48,7 @@ const rules = [
   ["docstrings", beginsWithWhat, () => 'docstring begins with "What": begin with what the thing is']
 ]
 
-/** What is wrong, as lines to print. */
+/** Returns the violations, as lines to print. */
 export const check = (found) =>
   rules
     .flatMap(([kind, isWrong, tell]) => found[kind].filter(isWrong).map((it) => ({ ...it, text: tell(it) })))

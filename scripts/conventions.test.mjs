@@ -12,7 +12,7 @@ const lines = (count, before = "") => `${before}function f() {\n${"  g()\n".repe
 const nested = (count) =>
   `export const f = (a) => Effect.gen(function* () {\n${"  g()\n".repeat(count - 2)}}).pipe(Effect.orDie)\n`
 
-/** A source text, and the parts of lines that tell its violations. @type {Array<[string, Array<string>]>} */
+/** A source text, and the parts of lines that report its violations. @type {Array<[string, Array<string>]>} */
 const cases = [
   ["const a = b as Thing", ["x.ts:1 cast or any without a reason"]],
   ["const a = b as Thing // the driver has no types", []],
@@ -97,7 +97,7 @@ const of = (sources, exports = { ".": index }, more = {}) =>
     ...Object.fromEntries(Object.entries(sources).map(([name, text]) => [`packages/a/src/${name}`, text]))
   }).map((line) => line.replace("packages/a/src/", "").replace(/ without docstring: say .*/, ""))
 
-/** Modules of a package, and what of it lacks a docstring. */
+/** Modules of a package, and the names in it without a docstring. */
 const documented = [
   [{ "index.ts": "export const a = 1\nconst b = 2" }, ["index.ts:1 export a"]],
   [{ "index.ts": "/** The first. */\nexport const a = 1" }, []],

@@ -1,7 +1,7 @@
 /**
  * `npm run test:deep -- PACKAGE ...`: the tests in `test/deep` of some packages, or of all, one package at a time: lateness,
- * load, kills, clusters, version matrix, further servers, browsers, mutants of adapters, long campaigns of virtual tests.
- * The last line counts all tests.
+ * load, kills, clusters, server versions, further servers, browsers, mutants of adapters, long campaigns of virtual tests. The
+ * last line counts all tests.
  */
 import { randomUUID } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -12,7 +12,7 @@ import { failedLines, forget, nameOf, read, show, slowest, sum, tested } from ".
 import { run } from "./run.mjs"
 import { root } from "./workspace.mjs"
 
-/** The versions of servers on which a package's tests run again, and which of them depend on the version. */
+/** The versions of servers on which a package's tests run again, and which of the tests depend on the version. */
 const versions = {
   "adapter-rabbitmq": {
     variable: "REQUEUE_RABBITMQ_VERSION",
@@ -50,7 +50,7 @@ const usage = `Usage: npm run test:deep -- [PACKAGE ...]
 PACKAGE is one of ${known.map(nameOf).join(", ")}. Default: all of them. Part of a file's name chooses
 further: npm run test:package -- PACKAGE deep/NAME`
 
-/** Runs files of a package; returns what its report says. */
+/** Runs files of a package; returns the results in its report. */
 const test = (folder, files, label, env) => {
   const report = `${folder}/test-results.${label}.json`
   forget([report])

@@ -1,7 +1,7 @@
 /**
- * Builds what the example needs, quietly, then runs it on the workspace's Node with the given arguments. The example
- * owns the terminal; every signal reaches it once, and its exit code is this process's. The npm script starts with
- * `exec` because npm signals the shell, which would not pass a signal on.
+ * Builds what the example needs, quietly, then runs it on the workspace's Node with the given arguments. The example controls the
+ * terminal; every signal reaches it once, and its exit code is this process's. The npm script starts with `exec` because npm
+ * signals the shell, which would not forward a signal.
  */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
@@ -16,8 +16,8 @@ if (build.status !== 0) {
 
 const windows = process.platform === "win32"
 
-// In a process group of its own: Ctrl-C goes to the whole group of a terminal and npm passes it on as well, and an
-// example that takes a second Ctrl-C for "stop at once" must not see the same one three times.
+// In a separate process group: Ctrl-C goes to the whole group of a terminal, and npm forwards it as well. An example for which a
+// second Ctrl-C means "stop at once" must not receive the same one three times.
 const example = spawn(
   join(root, "node_modules", "node", "bin", windows ? "node.exe" : "node"),
   [join(root, "apps", "example", "dist", "main.js"), ...process.argv.slice(2)],

@@ -8,12 +8,12 @@ import { root } from "./workspace.mjs"
 const read = (file) => readFileSync(join(root, file), "utf8")
 const page = read("docs/errors.md")
 
-/** Errors that nobody sees as such: they become another one, or an exit code. */
+/** Errors that users never see: they become another one, or an exit code. */
 const internal = ["NotSent", "SyntaxProblem", "UnreadableAnswer", "Problem", "Trouble"]
 /** BrokerError is a section with its reasons; RangeError is JavaScript's. */
 const others = ["RangeError"]
 
-/** Packages whose errors are for those who write adapters and models. */
+/** Packages whose errors are for authors of adapters and models. */
 const sources = globSync("packages/*/src/**/*.ts", { cwd: root }).filter(
   (file) => !/^packages\/(conformance|simulation)\//.test(file)
 )

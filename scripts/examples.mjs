@@ -1,8 +1,8 @@
 /**
- * Compiles and runs every example of the documentation: the `ts` blocks of docstrings and of Markdown pages, each as a
- * program of its own.
+ * Compiles and runs every example of the documentation: the `ts` blocks of docstrings and of Markdown pages, each as a separate
+ * program.
  *
- * A `// => value` behind an expression on one line is an assertion: it must be reached, and deeply equal. A block marked
+ * A `// => value` after an expression on one line is an assertion: it must be reached, and deeply equal. A block marked
  * `ts no-run` is only compiled.
  */
 import { spawn, spawnSync } from "node:child_process"
@@ -24,7 +24,7 @@ const pages = [
 /** Milliseconds that one example may run. */
 const patience = 20_000
 
-/** The examples of a file: its lines, whether it is to run, and the number of the line before its first. */
+/** The examples of a file: its lines, whether it runs, and the number of the line before its first. */
 export const extract = (file, text) => {
   const examples = []
   let open
@@ -60,7 +60,7 @@ export const instrument = ({ lines }) => {
   return { code: [`${prelude} ${first}`, ...rest].join("\n"), assertions: expected.length }
 }
 
-/** What an example's program imports: compares, and complains at the end about what was not reached. */
+/** What an example's program imports: it compares, and reports at the end what was not reached. */
 const checker = `import { deepStrictEqual } from "node:assert/strict"
 const missing = new Set()
 const fail = (line, text) => {
@@ -82,7 +82,7 @@ process.on("exit", () => missing.forEach((line) => fail(line, "the assertion was
 
 const home = join(root, ".examples")
 
-/** A node_modules that holds the packages of the workspace and what they depend on. */
+/** A node_modules with the packages of the workspace and their dependencies. */
 const install = () => {
   const modules = join(home, "node_modules")
   const link = (name, target) => {
@@ -107,7 +107,7 @@ const configuration = {
     declaration: false,
     declarationMap: false,
     rewriteRelativeImportExtensions: false,
-    // An example shows how a thing is made, and leaves out what is done with it.
+    // An example shows how to make a value, and may not use it.
     noUnusedLocals: false,
     noUnusedParameters: false,
     moduleDetection: "force",
@@ -118,7 +118,7 @@ const configuration = {
   include: ["types"]
 }
 
-/** Turns places in generated programs into places in the pages they come from. */
+/** Translates positions in generated programs into positions in their pages. */
 const locate = (text, programs) =>
   text.replaceAll(/(?:file:\/\/)?[^\s'"()]*?(?:types|run)[\\/](\d+)\.ts[(:](\d+)[,:]?\d*\)?/g, (place, index, line) => {
     const example = programs[Number(index)]

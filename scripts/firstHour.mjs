@@ -1,8 +1,8 @@
 /**
- * `npm run test:first-hour` replays the first hour of a new user, from the packages as they would be published, on each
- * runtime that npm has: install, hello, a config file, a second broker, a test, a deploy (SIGTERM), dead letters and their
- * redrive; as an ES module, from CommonJS and in TypeScript. The second broker is a server of SQS's protocol from npm. At
- * the end stand the times, and every message on standard error that was seen.
+ * `npm run test:first-hour` replays the first hour of a new user, from the packages as they would be published, on each runtime
+ * that npm has: install, hello, a config file, a second broker, a test, a deploy (SIGTERM), dead letters and their redrive; as an
+ * ES module, from CommonJS and in TypeScript. The second broker is an SQS server from npm. At the end it prints the times, and
+ * every message on standard error.
  *
  * `npm run test:first-hour -- node22 bun` replays it on some runtimes.
  */
@@ -15,7 +15,7 @@ import { failed, prints, verdict } from "./pack/verdict.mjs"
 import { explain } from "./run.mjs"
 import { pack } from "./tarballs.mjs"
 
-/** By name: its package, its program in there, and what comes before a file. */
+/** By name: its package, its program in there, and its arguments before a file. */
 const runtimes = {
   node22: { wanted: "node@22.19.0", path: "node/bin/node", before: [] },
   node24: { wanted: "node@24", path: "node/bin/node", before: [] },
@@ -36,7 +36,7 @@ if (chosen.length === 0) {
 
 const seconds = (since) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 const messages = new Map()
-/** Keeps what a program said on standard error, without what differs from run to run. */
+/** Keeps a program's standard error, without what differs from run to run. */
 const note = (where, { stderr }) => {
   for (const line of stderr.split("\n").filter((each) => each.trim() !== "")) {
     const text = line.replaceAll(/timestamp=\S+|\(node:\d+\)|fiber=\S+/g, "…").replaceAll(home, "")
@@ -72,7 +72,7 @@ const sqs = start(process.execPath, ["node_modules/fauxqs/dist/cli.js"], server,
 process.on("exit", () => void sqs.stop())
 const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
 
-/** Starts a worker, waits until it says something, and stops it as a platform does. */
+/** Starts a worker, waits for its output, and stops it as a platform does. */
 const work = (program, before, extension, environment, until) => async () => {
   const running = start(program, [...before, `worker.${extension}`], user, environment)
   await running.says(until)

@@ -1,6 +1,6 @@
 /**
- * Takes a core, as a child of busy.mjs. In slices: after each it says how much CPU it has had, and ends if its parent is
- * gone, of whatever that died.
+ * Occupies a core, as a child of busy.mjs. In slices: after each it reports its CPU time, and ends if its parent has died for any
+ * reason.
  */
 const end = performance.now() + 2 * 3_600_000
 
@@ -9,7 +9,7 @@ process.once("disconnect", () => process.exit())
 const spin = () => {
   for (const until = performance.now() + 100; performance.now() < until; );
   if (performance.now() > end) process.exit()
-  // That nobody takes it any more is what "disconnect" says.
+  // "disconnect" reports that the parent no longer reads.
   process.send(process.cpuUsage(), () => {})
   setImmediate(spin)
 }

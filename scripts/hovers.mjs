@@ -1,4 +1,4 @@
-/** Points at every name in a program of newcomers, and fails where an editor has nothing to show: the built packages say it. */
+/** Points at every name in a newcomer's program, and fails if an editor shows nothing: the built packages must describe it. */
 import { join } from "node:path"
 import { hovers } from "./hovers/hovers.mjs"
 import { root } from "./workspace.mjs"

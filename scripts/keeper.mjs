@@ -1,6 +1,6 @@
 /**
- * `keeper.mjs ID` waits until its standard input ends, which it does with the process that started it, and kills all
- * processes that carry the mark of that process. See kept.mjs.
+ * `keeper.mjs ID` waits until its standard input ends, which happens when the process that started it ends, and kills all
+ * processes with the mark of that process. See kept.mjs.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { marked } from "./leftovers.mjs"

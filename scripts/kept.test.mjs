@@ -9,10 +9,10 @@ import "./kept.mjs"
 const skip = process.platform === "linux" ? false : "only Linux shows the environment of processes"
 const module = (name) => JSON.stringify(import.meta.resolve(name))
 
-/** Runs a program whose children are kept, until it has said something, and kills it. Answers what it said. */
+/** Runs a program whose children are kept, until it has printed something, and kills it. Returns its output. */
 const killed = async (program) => {
   const code = `import ${module("./kept.mjs")}\nimport { spawn } from "node:child_process"\n${program}\nsetInterval(() => {}, 1e6)`
-  // Without the mark of whoever runs this: the program is to have its own keeper.
+  // Without the mark of this test's parent: the program needs its own keeper.
   const { REQUEUE_TEST_OWNER: _, ...env } = process.env
   const child = spawn(process.execPath, ["--input-type=module", "-e", code], { env, stdio: ["ignore", "pipe", 2] })
   const ended = once(child, "exit").then(() => assert.fail("it ended before it said anything"))
@@ -27,7 +27,7 @@ const until = async (what, isSo) => {
   }
 }
 
-/** Whether there is no such process, or only what nobody has waited for. */
+/** Whether there is no such process, or only a zombie. */
 const isGone = (pid) => {
   try {
     return readFileSync(`/proc/${pid}/environ`).length === 0

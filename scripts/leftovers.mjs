@@ -1,6 +1,6 @@
 /**
- * Finds the processes that a test run leaves behind. The run carries a mark, an environment variable with an id of its own,
- * which every process inherits. Afterwards /proc shows which processes still carry it.
+ * Finds the processes that a test run leaves behind. The run has a mark, an environment variable with a unique id, which every
+ * process inherits. Afterwards /proc shows which processes still have it.
  */
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -11,7 +11,7 @@ export const runMark = "REQUEUE_TEST_RUN"
 /** Clock ticks per second in /proc/PID/stat: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 const ticks = 100
 
-/** Reads a file of /proc; an empty text where the process has ended or belongs to another user. */
+/** Reads a file of /proc; an empty text if the process has ended or belongs to another user. */
 const read = (pid, file) => {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1")
@@ -33,7 +33,7 @@ export const marked = (name, value) => {
   return pids.filter((pid) => read(pid, "environ").split("\0").includes(`${name}=${value}`)).map(Number)
 }
 
-/** This process and its ancestors, which carry the mark as well. */
+/** This process and its ancestors, which have the mark as well. */
 const lineage = () => {
   const pids = new Set()
   for (let pid = process.pid; pid > 0 && !pids.has(pid); pid = Number(fieldsOf(pid)[1])) pids.add(pid)
@@ -47,8 +47,8 @@ const describe = (pid) => {
 }
 
 /**
- * Returns the processes of a run that have not ended `patience` milliseconds after it, and prints them. This process and its
- * ancestors do not count.
+ * Prints and returns the processes of a run that have not ended `patience` milliseconds after it. This process and its ancestors
+ * do not count.
  */
 export const leftovers = async (id, { patience = 60_000, print = console.error } = {}) => {
   if (!existsSync("/proc/self/environ")) {
@@ -61,7 +61,7 @@ export const leftovers = async (id, { patience = 60_000, print = console.error }
   for (const end = performance.now() + patience; pids.length > 0 && performance.now() < end; pids = find()) {
     await sleep(100)
   }
-  // One that has ended since then has no command line any more.
+  // A process that has ended since then has no command line any more.
   const left = pids.map(describe).filter(({ command }) => command !== "")
   for (const { age, command, pid } of left) print(`left behind: process ${pid}, ${age} s old: ${command}`)
   return left.map(({ command, pid }) => ({ pid, command }))

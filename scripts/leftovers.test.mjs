@@ -9,7 +9,7 @@ import "./kept.mjs"
 
 const skip = existsSync("/proc/self/environ") ? false : "this system has no /proc"
 
-/** A process that carries the mark of a run, and runs until its standard input ends. */
+/** A process with the mark of a run, which runs until its standard input ends. */
 const start = async (id) => {
   const args = ["-e", "process.stdin.resume();console.log()", "left-behind"]
   const child = spawn(process.execPath, args, { env: { ...process.env, [runMark]: id }, stdio: ["pipe", "pipe", 2] })

@@ -11,12 +11,12 @@ const level = (name, own) => withSources({ root, test: { name, include: globs[na
 
 export default {
   test: {
-    // What tests that pass print is for `npm run test:package`.
+    // The output of passing tests is for `npm run test:package`.
     silent: "passed-only",
     // Also outside of CI: it would hide the other tests of its file.
     allowOnly: false,
     slowTestThreshold: 20_000,
-    // Vitest leaves a core to itself, though it has little to do.
+    // Vitest reserves a core for itself, though it needs little.
     maxWorkers: "100%",
     sequence: longestFirst("journey", "conformance", "check", "mutants"),
     projects: [
@@ -27,7 +27,7 @@ export default {
         hookTimeout: 120_000
       }),
       level("real", {
-        // The cases of a suite wait nearly all of their time.
+        // The cases of a suite spend nearly all of their time waiting.
         maxConcurrency: 16,
         testTimeout: 600_000,
         hookTimeout: 600_000,

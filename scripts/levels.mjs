@@ -2,7 +2,7 @@
  * The levels of tests, by folder: `test/` is virtual (no server, no real time), `test/real/` runs on real servers and asserts
  * facts only, and `test/deep/` holds the rest. See "Five levels of tests" in CONTRIBUTING.md.
  *
- * `node scripts/levels.mjs` checks that each file is where it belongs.
+ * `node scripts/levels.mjs` checks that each file is in the right folder.
  */
 import { globSync, readFileSync } from "node:fs"
 import { posix as path } from "node:path"
@@ -50,10 +50,10 @@ export const needsServer = (file, read) =>
   (file?.includes("/test/") === true &&
     imports(read(file)).some((specifier) => needsServer(resolve(file, specifier), read)))
 
-/** Modules of `@requeue/conformance` that judge how late something is. */
+/** Modules of `@requeue/conformance` that judge lateness. */
 const judges = /^@requeue\/conformance\/(Control|Lateness|Measured)$/
 
-/** What is wrong with the place of one file, as lines to print. */
+/** Returns the errors in the place of one file, as lines to print. */
 export const check = (file, read) => {
   const level = levelOf(file)
   if (level === "deep") return []

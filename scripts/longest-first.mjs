@@ -1,6 +1,6 @@
 /**
- * The order of a package's test files: those named come first, in this order. A long file that begins last keeps
- * everybody waiting, and Vitest knows how long a file takes only where it ran before.
+ * The order of a package's test files: the named ones are first, in this order. A long file that begins last delays the whole
+ * run, and Vitest knows the duration of a file only after a first run.
  */
 import { basename } from "node:path"
 import { BaseSequencer } from "vitest/node"

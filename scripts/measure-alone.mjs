@@ -1,6 +1,6 @@
 /**
- * Measures again, with nothing beside it, what could not be measured while other tests ran. That is no second chance for
- * a test that failed: see Measured in packages/conformance.
+ * Reruns tests that could not be measured while other tests ran, one at a time. A failed test gets no second chance: see Measured
+ * in packages/conformance.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,13 +10,13 @@ import { root } from "./workspace.mjs"
 
 const escaped = (text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 
-/** Runs what a report of a package could not measure once more, and puts the results into the report. */
+/** Reruns what a package's report could not measure, and puts the results into the report. */
 export const measureAlone = (folder, file, env) => {
   const path = join(root, file)
   const report = JSON.parse(readFileSync(path, "utf8"))
   const tests = notMeasurable(report)
   if (tests.length === 0) return
-  console.log(`\n${folder}: ${tests.length} could not be measured beside others; they run again, alone.`)
+  console.log(`\n${folder}: ${tests.length} could not be measured while others ran; they are rerun alone.`)
   const again = `${path}.alone`
   const pattern = tests.map(({ titles }) => titles.map(escaped).join("(?: > | )")).join("|")
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${again}`]

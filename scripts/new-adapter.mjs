@@ -23,17 +23,17 @@ NAME is the broker's name and the scheme of its URLs: small letters and digits, 
 /** The name with capitals, for the names of modules: `RedisStreams` of `redis-streams`. */
 const pascal = (name) => name.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())
 
-/** In one go, for the name may contain what is replaced. */
+/** In one pass, because the name may contain what is replaced. */
 const renamed = (text, name) => {
   const forms = { Acme: pascal(name), ACME: name.toUpperCase().replaceAll("-", "_"), acme: name }
   return text.replaceAll(/Acme|ACME|acme/g, (form) => forms[form])
 }
 
-/** Why there can be no adapter of this name, with a remedy; `undefined` when there can be. */
+/** Returns why there can be no adapter of this name, with a remedy; `undefined` if there can be. */
 export const refusal = (name, into) => {
   if (name === undefined) return "NAME is missing. Write, for example: npm run new-adapter -- redis"
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-    return `"${name}" is no name of an adapter. Use small letters and digits with dashes between them, such as redis-streams`
+    return `"${name}" is not a valid name for an adapter. Use small letters and digits with dashes between them, such as redis-streams`
   }
   const folder = `packages/adapter-${name}`
   if (existsSync(join(into, folder))) return `${folder} is there already. Choose another name, or remove the folder`
@@ -43,7 +43,7 @@ export const refusal = (name, into) => {
 /** Files that are the same in every adapter. */
 const shared = ["tsconfig.json", "tsconfig.test.json"]
 
-/** Makes the package of an adapter in a workspace, and its changeset; answers the files. */
+/** Makes the package of an adapter in a workspace, and its changeset; returns the files. */
 export const make = (name, into) => {
   const folder = `packages/adapter-${name}`
   const targets = {
@@ -71,7 +71,7 @@ export const make = (name, into) => {
 const run = (name, ...args) =>
   spawnSync(name, args, { cwd: root, encoding: "utf8", shell: process.platform === "win32" })
 
-/** Formats it, since names are longer or shorter than Acme, links it into the workspace, and reports its API. */
+/** Formats it, because names are longer or shorter than Acme, links it into the workspace, and reports its API. */
 const link = (folder) => {
   const formatted = run("oxfmt", folder)
   // The lockfile has no entry for the package yet.

@@ -1,4 +1,4 @@
-/** Makes an adapter in a workspace of its own, whose other packages are those of this one, and checks it there. */
+/** Makes an adapter in a separate workspace with links to the other packages of this one, and checks it there. */
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
@@ -37,7 +37,7 @@ const run = ([name, ...args], cwd = join(home, folder)) => {
     encoding: "utf8",
     shell: process.platform === "win32",
     timeout: 120_000,
-    // The package's tests are no part of this run.
+    // The package's tests are not a part of this run.
     env: { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined }
   })
   return { status: result.status, output: `${result.stdout}${result.stderr}${result.error?.message ?? ""}` }
@@ -53,7 +53,7 @@ test("names of adapters", () => {
   assert.match(refusal(undefined, home), /^NAME is missing\. Write, for example/)
   assert.match(refusal("nsq", home), /adapter-nsq is there already\. Choose another name/)
   for (const name of ["Redis", "redis_streams", "2q", "-x", "x-", "a b", "../x", "--force", ""]) {
-    assert.match(refusal(name, home), /is no name of an adapter\. Use small letters/)
+    assert.match(refusal(name, home), /is not a valid name for an adapter\. Use small letters/)
   }
 })
 

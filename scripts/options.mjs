@@ -1,6 +1,6 @@
 /**
  * `npm run options` writes docs/options.md: every option with its kind, default and meaning, from where the code reads them.
- * `--check` writes nothing, and fails when the page is stale, or when what a docstring says of a default is not so.
+ * `--check` writes nothing, and fails if the page is stale, or a docstring states a wrong default.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-/** Tables of options: what a docstring says of a default is taken from it, and compared with the code. */
+/** Tables of options: the default in a docstring is extracted, and compared with the code. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { agree, apart, sameRange, withoutRange } from "./options/page.mjs"

@@ -1,15 +1,14 @@
 /**
- * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside
- * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
- * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
- * core without adapters must be told what to install. What an import loads, and what the console takes up, is
- * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
- * `await using`. A producer and a consumer share the queues of a third package. Jest runs the test of docs/testing.md.
- * OpenTelemetry is installed as its README says, in each of its versions. The service of docs/production.md is built, tested
- * and run. In a last project, somebody else's adapter is
- * reached in every way.
+ * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside the
+ * workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by `require`; a
+ * warning is a failure. Every package is loaded both ways, and the command is run. A project that has core without adapters must
+ * be told what to install. The modules of an import, and the size of the console, are counted. Mistakes and unusual setups of
+ * users give the right result or message: config files in CommonJS packages, bundles, `await using`. A producer and a consumer
+ * share the queues of a third package. Jest runs the test of docs/testing.md. OpenTelemetry is installed as its README says, in
+ * each of its versions. The service of docs/production.md is built, tested and run. A last project uses a third-party adapter in
+ * every way.
  *
- * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
+ * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, like all packages.
  */
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -27,7 +26,7 @@ import { thirdParty } from "./pack/thirdParty.mjs"
 import { failed, prints, refuses, verdict } from "./pack/verdict.mjs"
 import { packages, root } from "./workspace.mjs"
 
-/** The oldest that is supported, and the newest of each later line. */
+/** The oldest supported one, and the newest of each later line. */
 const nodes = ["22.19.0", "24", "26"]
 
 const asked = process.argv.slice(2)
@@ -72,7 +71,7 @@ const handlerFailed = /^.* level=WARN .*message="a handler failed" .*\n.*message
 const saysWhatToInstall = ({ code, stderr }) =>
   code !== 0 && stderr.includes("Run: npm install @requeue/adapter-memory")
     ? undefined
-    : "it does not say what to install"
+    : "it does not name what to install"
 
 const tried = []
 for (const folder of homes) {
@@ -100,7 +99,7 @@ const ours = [...embedded, tarballOf("opentelemetry")]
 await jest(tried, ...embedded, effect)
 await openTelemetry(process.execPath, ...ours, effect)
 await production(process.execPath, ...tarballs, effect)
-// One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
+// One Node is enough to count modules and to find adapters: the other Nodes find them above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 305_000, whole)
 const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })

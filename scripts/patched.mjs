@@ -17,7 +17,7 @@ const split = (id) => {
   return at < 0 ? undefined : { path: id.slice(0, at), query: id.slice(at) }
 }
 
-/** The source with the patch in it; as it is where the patch concerns another file. */
+/** The source with the patch in it; unchanged if the patch is for another file. */
 export const patch = (path, source, { file, replacement, text }) => {
   if (!path.endsWith(file)) return source
   const times = source.split(text).length - 1
@@ -27,7 +27,7 @@ export const patch = (path, source, { file, replacement, text }) => {
 
 const patchOf = (query) => JSON.parse(decodeURIComponent(query.slice(marker.length)))
 
-/** Answers whether a module is a file, or imports it by relative paths, directly or not. `importsOf` answers its imports. */
+/** Returns whether a module is a file, or imports it by relative paths, directly or not. `importsOf` returns its imports. */
 export const reaches = (module, file, importsOf, seen = new Set()) => {
   if (module.endsWith(file)) return true
   if (seen.has(module)) return false

@@ -26,7 +26,7 @@ export const budgetsOf = (index) =>
     ])
   )
 
-/** What is wrong with the length of pages: `sizes` has the words of each, `budgets` the most that it may have. */
+/** Returns the errors in the length of pages: `sizes` has the words of each, `budgets` the maximum. */
 export const overBudget = (sizes, budgets) => {
   const total = Object.values(sizes).reduce((sum, words) => sum + words, 0)
   const pages = Object.entries(sizes).flatMap(([page, words]) => {

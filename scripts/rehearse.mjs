@@ -1,10 +1,9 @@
 /**
- * `npm run test:release` rehearses a release, in a copy of this checkout and on a registry on this machine: changesets
- * become versions, all packages are built and published, and installed by name in empty folders; then comes a second
- * release, to which a project upgrades. Nothing is published elsewhere, and nothing changes here. What each command
- * printed stands in release-rehearsal.log.
+ * `npm run test:release` rehearses a release, in a copy of this checkout and on a registry on this machine: changesets become
+ * versions, all packages are built and published, and installed by name in empty folders; then a project upgrades to a second
+ * release. Nothing is published elsewhere, and nothing changes here. release-rehearsal.log has the output of each command.
  *
- * What it cannot try: provenance, for which npm asks GitHub and Sigstore, and npm's trust in the workflow.
+ * It cannot try provenance, for which npm asks GitHub and Sigstore, and npm's trust in the workflow.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -22,7 +21,7 @@ const names = published.map(({ manifest }) => manifest.name)
 const [{ lines }] = extract("README.md", readFileSync(join(root, "README.md"), "utf8"))
 const hello = { "hello.mjs": lines.join("\n") }
 const delivered = prints(/^attempt 1: .*\nattempt 2: .*\nattempt 3: .*\n$/, /a handler failed/)
-/** What the README has people install, and the command. */
+/** The packages that the README installs, and the command. */
 const wanted = ["@requeue/core", "@requeue/adapter-memory", "@requeue/cli"]
 const at = (version) => wanted.map((name) => `${name}@${version}`)
 
@@ -35,7 +34,7 @@ const latest = async (name) =>
   JSON.parse((await logged("npm", ["view", name, "version", "--json"], home)).stdout || "null")
 const manifestOf = (folder) => JSON.parse(readFileSync(join(checkout, folder, "package.json"), "utf8"))
 
-/** Versions, builds and publishes; answers the version that all packages have then. */
+/** Versions, builds and publishes; returns the version of all packages. */
 const release = async (what) => {
   await verdict(`${what}: changeset version`, npm("run", "changeset", "--", "version"), prints(/^/, /^/))
   const versions = [...new Set(published.map(({ folder }) => manifestOf(folder).version))]
@@ -57,7 +56,7 @@ const release = async (what) => {
   return version
 }
 
-/** What npm shows of a package, judged: addresses, keywords, peers of the same version, and links that lead somewhere. */
+/** Judges what npm shows of a package: addresses, keywords, peers of the same version, and links that lead somewhere. */
 const judgePublished = async (name, version) => {
   const shown = JSON.parse((await logged("npm", ["view", `${name}@${version}`, "--json"], home)).stdout)
   const folder = await project(`shown/${name}`, {})
@@ -82,7 +81,7 @@ const judgePublished = async (name, version) => {
   await verdict(`what npm shows of ${name}: addresses, keywords, peers, ${paths.length} links`, {}, wrong)
 }
 
-/** The project of a user: hello, the command by its name, and no complaint of npm. */
+/** The project of a user: hello, the command by its name, and no warning of npm. */
 const judgeProject = async (what, folder, version) => {
   await verdict(`${what}: hello`, logged(process.execPath, ["hello.mjs"], folder), delivered)
   const requeue = logged("npx", ["--no-install", "requeue", "--version"], folder)
@@ -125,9 +124,9 @@ await verdict(
 say("The second release")
 writeFileSync(join(checkout, ".changeset", "rehearsed.md"), '---\n"@requeue/core": minor\n---\n\nA second release.\n')
 const second = await release("second release")
-// npm refuses it, or goes on with a warning, as what else is in the project decides.
+// npm rejects it, or continues with a warning, depending on the project's other packages.
 await verdict(
-  "of a mix, npm says which package asks for which",
+  "for a mix, npm reports which package requires which",
   logged("npm", ["install", `@requeue/core@${second}`], user),
   ({ stderr }) =>
     stderr.includes(`@requeue/core@"^${first}" from @requeue/adapter-memory@${first}`) ? undefined : "it does not"

@@ -1,7 +1,7 @@
 /**
- * `npm run release` publishes every package whose version is not on the registry yet, and sets a tag for each. While it
- * runs, manifests, READMEs and alerts have the repository's address; they are put back at the end. What follows goes to
- * `changeset publish`. Without an address, nothing is published.
+ * `npm run release` publishes every package whose version is not on the registry yet, and sets a tag for each. While it runs,
+ * manifests, READMEs and alerts have the repository's address; they are restored at the end. `changeset publish` receives the
+ * other arguments. Without an address, nothing is published.
  */
 import { writeFileSync } from "node:fs"
 import { address, changes } from "./release/address.mjs"

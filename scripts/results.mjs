@@ -1,4 +1,4 @@
-/** What tests came to, from the JSON reports that Vitest leaves. */
+/** The results of tests, from the JSON reports of Vitest. */
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { basename, join, relative } from "node:path"
 import { packages, root } from "./workspace.mjs"
@@ -10,8 +10,8 @@ const add = (a, b) => Object.fromEntries(Object.keys(none).map((key) => [key, a[
 export const sum = (all) => all.reduce(add, none)
 
 /**
- * Adds up one of Vitest's JSON reports. Tests whose lateness could not be judged are skipped for the runner; here they are
- * a number of their own, as are those that had to be measured more than once.
+ * Adds up one of Vitest's JSON reports. Tests whose lateness could not be judged are skipped for the runner; here they have a
+ * separate number, and so do tests that were measured more than once.
  */
 export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, testResults }) => {
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults)
@@ -44,7 +44,7 @@ export const notMeasurable = ({ testResults }) =>
       .map(({ ancestorTitles, title }) => ({ file, titles: [...ancestorTitles, title] }))
   )
 
-/** A report in which the tests that could not be measured have the results of another run, where that ran them. */
+/** A report in which the tests that could not be measured have the results of another run, if that ran them. */
 export const replaced = (report, other) => {
   const seen = new Map(
     other.testResults.flatMap(({ assertionResults, name }) =>
@@ -82,8 +82,8 @@ export const failures = ({ testResults }) =>
   })
 
 /**
- * Why tests were skipped in one of Vitest's JSON reports: a line for each ability that cases of the conformance suite
- * require, and one for each other test, whose file says why.
+ * Why tests were skipped in one of Vitest's JSON reports: a line for each ability that cases of the conformance suite require,
+ * and one for each other test, whose file gives the reason.
  */
 export const skips = ({ testResults }) => {
   const all = testResults
@@ -95,13 +95,13 @@ export const skips = ({ testResults }) => {
 
 const firstLine = (message = "") => message.trim().split("\n", 1)[0]
 
-/** A package's name, as in `core`. */
+/** A package's name, such as `core`. */
 export const nameOf = ({ folder }) => basename(folder)
 
 /** The packages that have tests. */
 export const tested = packages.filter(({ folder }) => existsSync(join(root, folder, "test")))
 
-/** What one of Vitest's JSON reports says. A report that is missing or cut off says that something failed. */
+/** The results in one of Vitest's JSON reports. A missing or truncated report counts as a failure. */
 export const parse = (text) => {
   try {
     const report = JSON.parse(text)
@@ -134,7 +134,7 @@ export const slowest = (tests, most) =>
     .slice(0, most)
     .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${relative(root, file)}`)
 
-/** Removes the reports of earlier runs, which are named by their paths in the workspace. */
+/** Removes the reports of earlier runs, by their paths in the workspace. */
 export const forget = (files) => {
   for (const file of files) rmSync(join(root, file), { force: true })
 }

@@ -1,14 +1,14 @@
 /**
- * `node scripts/run.mjs <command>` runs a command with the workspace's tools on the PATH, Node 24 among them. Any Node
- * that runs npm will do to start it. A fresh clone is installed first, which is said in one line; when the lockfile
- * changes later, `pnpm exec` installs that by itself.
+ * `node scripts/run.mjs <command>` runs a command with the workspace's tools on the PATH, Node 24 among them. Any Node that runs
+ * npm can start it. It first installs a fresh clone, and prints one line about it; when the lockfile changes later, `pnpm exec`
+ * installs automatically.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { packageManager, root } from "./workspace.mjs"
 
-/** Here Node keeps what it has compiled, without types: tests start hundreds of programs that load the same sources. */
+/** Here Node caches compiled code without types: tests start hundreds of programs that load the same sources. */
 const compileCache = join(root, "node_modules", ".cache", "node")
 
 const environment = () => ({ ...process.env, TURBO_TELEMETRY_DISABLED: "1" })
@@ -33,7 +33,7 @@ export const run = (command, options) => {
   return pnpm(["exec", ...command], { env: { NODE_COMPILE_CACHE: compileCache, ...environment() }, ...options })
 }
 
-/** Prints what a run that failed had to say. */
+/** Prints the output of a failed run. */
 export const explain = ({ stdout, stderr, error }) => {
   for (const text of [stdout, stderr, error?.message]) if (text) console.error(text.trim())
 }

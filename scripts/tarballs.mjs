@@ -1,6 +1,6 @@
 /**
- * `npm run tarballs -- FOLDER` builds every public package and packs it as it would be published, for a project that is to
- * use it before it is: `npm install FOLDER/*.tgz effect`.
+ * `npm run tarballs -- FOLDER` builds every public package and packs it as it would be published, for a project that uses it
+ * before the release: `npm install FOLDER/*.tgz effect`.
  */
 import { mkdirSync } from "node:fs"
 import { resolve } from "node:path"
@@ -19,7 +19,7 @@ export const pack = (folder, options) => {
 if (process.argv[1].endsWith("tarballs.mjs")) {
   const [folder] = process.argv.slice(2)
   if (folder === undefined) {
-    console.error("npm run tarballs -- FOLDER: say where the tarballs go, outside of this repository")
+    console.error("npm run tarballs -- FOLDER: name the folder for the tarballs, outside of this repository")
     process.exit(2)
   }
   process.exitCode = pack(resolve(folder), { stdio: "inherit" }).status ?? 1

@@ -1,7 +1,7 @@
 /**
  * `npm run test:package -- NAME` runs the tests of one package, of all levels, without building anything: other packages are
- * tested as their sources. `--watch` runs them again when a file changes, here or there; what else follows goes to vitest, for
- * example a part of a file's name.
+ * tested as their sources. `--watch` reruns them when a file changes, here or there; other arguments go to vitest, for example a
+ * part of a file's name.
  */
 import { nameOf, tested } from "./results.mjs"
 import { explain, run } from "./run.mjs"

@@ -1,6 +1,6 @@
 /**
- * `npm test`: the virtual tests of every package and, at the same time, those on real servers. Servers that are missing are
- * installed meanwhile. The last line counts all tests.
+ * `npm test`: the virtual tests of every package and, at the same time, those on real servers. Missing servers are installed
+ * meanwhile. The last line counts all tests.
  */
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -23,20 +23,20 @@ Further options go to vitest. Other tests: npm run test:quick, npm run test:deep
 
 const args = process.argv.slice(2)
 const refused = args.find((arg) => /^(-w|--watch|--project|--config)\b/.test(arg))
-/** The parts of paths that were asked for; an option's value is none. */
+/** The requested parts of paths; an option's value is none. */
 const parts = args.filter(
   (arg, index) => !arg.startsWith("-") && !/^(-t|--testNamePattern)$/.test(args[index - 1] ?? "")
 )
 const isAsked = (file) =>
   parts.length === 0 || parts.some((part) => join(root, file).includes(part.replace(/^\.\//, "")))
 
-// Every process that the tests start inherits this mark: at the end, none of them may be left.
+// Every process of the tests inherits this mark: at the end, none may be left.
 const run = randomUUID()
 const env = { ...process.env, REQUEUE_TEST_RUN: run }
 
 /** Runs the tests of a level, and prints nothing before `turn`. Resolves to its report when all is printed. */
 const test = async (level, options, turn) => {
-  // Another run in the same checkout has reports of its own.
+  // Another run in the same checkout has separate reports.
   const report = `test-results.${level}.${run}.json`
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`]
   const settings = ["run", "--config", "scripts/levels.config.mjs", "--project", level, "--passWithNoTests"]
@@ -63,7 +63,7 @@ const test = async (level, options, turn) => {
   return { ...found, name, counts: sum([found.counts, { failed: 1 }]), failed }
 }
 
-/** Installs what these servers need. Resolves to the reasons why some cannot be had, by their names. */
+/** Installs what these servers need. Resolves to the reasons why some are unavailable, by their names. */
 const prepare = async (name) => {
   const program = "tools/brokers/src/cli.ts"
   const stdio = ["ignore", "pipe", "inherit"]
@@ -83,7 +83,7 @@ const main = async () => {
   for (const [name, reason] of missing) console.error(`Tests that need ${name} are left out: ${reason}`)
   const isLeftOut = (file) => (servers[folderOf(file)] ?? []).some((name) => missing.has(name))
   const leftOut = files.filter((file) => isAsked(file) && isLeftOut(file))
-  // Most of the time these tests wait, so all files run side by side.
+  // Most of the time these tests wait, so all files run concurrently.
   const real =
     needed.length === 0
       ? []
@@ -98,7 +98,7 @@ const main = async () => {
     ...left.map(({ command, pid }) => `left behind: process ${pid}: ${command}`)
   ]
   for (const line of problems) console.log(line)
-  // For scripts/ci-summary.mjs: the reports do not tell of processes that stay, nor of errors outside of tests.
+  // For scripts/ci-summary.mjs: the reports include neither processes that stay, nor errors outside of tests.
   writeFileSync(join(root, "test-results.problems.json"), JSON.stringify(problems))
 
   const all = sum(tests.map(({ counts }) => counts))

@@ -1,6 +1,6 @@
 /**
- * Checks the workflows with actionlint, which Go builds once. Where there is no Go, this says that nothing was checked;
- * in CI, that is a failure.
+ * Checks the workflows with actionlint, which Go builds once. Without Go it reports that nothing was checked; in CI, that is a
+ * failure.
  */
 import { spawnSync } from "node:child_process"
 

@@ -1,4 +1,4 @@
-/** The packages of the workspace. Runs on the Node that npm runs on, before anything is installed. */
+/** The packages of the workspace. It must run on npm's Node, before anything is installed. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,6 +1,4 @@
-/**
- * Goals: what a measurement must show. They are data, in `goals.ts`; here stands how a result is judged by one. Pure.
- */
+/** Goals: what a measurement must show. `goals.ts` has them as data; this file judges a result by one. Pure. */
 import type { CaseResult, Quantity } from "./results.ts"
 import { valuesOf } from "./results.ts"
 import { isDisturbed, ratio, spread, type Spread } from "./statistics.ts"
@@ -9,31 +7,31 @@ import { isDisturbed, ratio, spread, type Spread } from "./statistics.ts"
 export type Limit = { readonly atMost: number } | { readonly atLeast: number }
 
 export interface Goal {
-  /** What is done, for people. */
+  /** What is done, for readers. */
   readonly work: string
   readonly suite: string
   readonly case: string
   readonly contender: string
   readonly quantity: Quantity
-  /** The contender that it is compared with, in the same rounds. Default: none, the value itself is limited. */
+  /** The contender to compare it with, in the same rounds. Default: none, the value itself is limited. */
   readonly against?: string
-  /** A case of the same suite by whose ratio of the same two this one is divided: what the others' cost takes is out. */
+  /** A case of the same suite: this ratio is divided by the ratio of the same two there, which removes the cost of the others. */
   readonly basis?: string
   readonly limit: Limit
-  /** A value of its own, of the same quantity, that reaches the goal as well. */
+  /** A value for this entry, of the same quantity, that reaches the goal as well. */
   readonly or?: Limit
 }
 
 export interface Verdict {
   readonly goal: Goal
-  /** `undefined` where it was not measured, or could not be done. */
+  /** `undefined` if it was not measured, or could not be done. */
   readonly value: Spread | undefined
   readonly isMet: boolean
-  /** How far beyond its limit it is: 0.1 for 10 %. 0 where it is met. */
+  /** How far beyond its limit it is: 0.1 for 10 %. 0 if it is met. */
   readonly missedBy: number
-  /** The baseline of the case against itself, in the same quantity: it alone says whether the machine was quiet for it. */
+  /** The baseline of the case against itself, in the same quantity: it alone shows whether the machine was quiet. */
   readonly control: Spread | undefined
-  /** Whether the machine was quiet; else the value says nothing. */
+  /** Whether the machine was quiet; else the value proves nothing. */
   readonly counts: boolean
 }
 
@@ -65,7 +63,7 @@ const isQuiet = (result: CaseResult | undefined, quantity: Quantity): boolean =>
   return result !== undefined && (control === undefined || !isDisturbed(control))
 }
 
-/** The least and the greatest that two ranges allow: the two are of different rounds. */
+/** The minimum and the maximum that two ranges allow: the two are of different rounds. */
 const divided = (value: Spread | undefined, by: Spread | undefined): Spread | undefined =>
   value && by && { median: value.median / by.median, min: value.min / by.max, max: value.max / by.min }
 
@@ -90,7 +88,7 @@ export const judge = (goal: Goal, results: ReadonlyArray<CaseResult>): Verdict =
   }
 }
 
-/** Whether all that goals judge of a case was measured on a quiet machine. Where nothing is judged, its CPU. */
+/** Whether everything that goals judge of a case was measured on a quiet machine. Without goals, its CPU. */
 export const isSettled = (result: CaseResult, goals: ReadonlyArray<Goal>): boolean => {
   const judged = goals.filter(
     ({ basis, suite, case: name }) => suite === result.suite && [name, basis].includes(result.case)

@@ -1,36 +1,36 @@
 /**
- * Measures one round from inside the process that works. Work before the warm-up is over does not count; nor does what
- * comes after the last message.
+ * Measures one round from inside the working process. Work during the warm-up does not count; nor does anything after the last
+ * message.
  */
 import { getHeapStatistics } from "node:v8"
 import * as ProcessorTime from "./processorTime.ts"
 
 export interface Reading {
-  /** Messages that were counted. */
+  /** Counted messages. */
   readonly messages: number
   readonly milliseconds: number
   /** User and system time of the whole process, its garbage collector included. */
   readonly cpuMilliseconds: number
-  /** The same of the servers in that time; absent without servers of this machine. */
+  /** The same of the servers in that time; absent without servers on this machine. */
   readonly brokerCpuMilliseconds?: number
   readonly heapPeakMegabytes: number
-  /** The most memory that the process has had resident, its start and its warm-up included. */
+  /** The peak resident memory of the process, its start and its warm-up included. */
   readonly residentPeakMegabytes: number
-  /** What else the workload has found out, by name. */
+  /** Other findings of the workload, by name. */
   readonly figures: Readonly<Record<string, number>>
 }
 
 export interface Meter {
-  /** Counts from now on: for work that has no warm-up, once everything is open. */
+  /** Starts counting: for work without a warm-up, once everything is open. */
   readonly begin: () => void
-  /** So much of the work is done. */
+  /** This many messages are done. */
   readonly tick: (messages?: number) => void
   readonly figure: (name: string, value: number) => void
   /** Resolves when all of the work is done. */
   readonly done: Promise<void>
 }
 
-/** Milliseconds between two looks at the heap. */
+/** Milliseconds between two reads of the heap. */
 const lookEvery = 25
 
 export interface Work {
@@ -93,7 +93,7 @@ export const make = (work: Work) => {
   }
   return {
     meter,
-    /** Once it is done. */
+    /** When all is done. */
     reading: (): Reading => {
       if (reading === undefined) throw new Error(`only ${ticks} of ${all} messages were counted`)
       return { ...reading, figures }

@@ -1,4 +1,4 @@
-/** One round: a fresh process, pinned where the machine allows it. */
+/** One round: a fresh process, pinned if the machine allows it. */
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import type { Answer, Task } from "./child.ts"
@@ -7,7 +7,7 @@ import * as Pinning from "./pinning.ts"
 
 const program = fileURLToPath(new URL("child.js", import.meta.url))
 
-/** Rejects when the child fails, or says nothing for `deadline` milliseconds. */
+/** Rejects if the child fails, or reports nothing for `deadline` milliseconds. */
 export const run = (task: Task, pinning: Pinning.Pinning | undefined, deadline: number): Promise<Reading> =>
   new Promise((resolve, reject) => {
     const [command, args] = Pinning.client(pinning, process.execPath, ["--expose-gc", program])

@@ -6,10 +6,10 @@ export interface Case {
   readonly name: string
   /** Counted messages of a round, or operations. */
   readonly messages: number
-  /** Messages before those. */
+  /** Messages of the warm-up. */
   readonly warmUp: number
   readonly job: Job
-  /** The first is what the others are compared with; where there are others, it is measured twice, as the control. */
+  /** The others are compared with the first; if there are others, it is measured twice, as the control. */
   readonly entries: Entries
   /** Milliseconds that a round may take. Default 120,000. */
   readonly deadline?: number
@@ -17,11 +17,11 @@ export interface Case {
 
 /** Where the rounds of a suite happen, for example a running broker. */
 export interface Venue {
-  /** What a result must tell about it, such as the broker's version. */
+  /** Facts about it for the result, such as the broker's version. */
   readonly facts: Readonly<Record<string, string>>
   /** The processes of its servers. */
   readonly servers: ReadonlyArray<number>
-  /** Makes one round's place; what it answers is added to the job. */
+  /** Prepares one round; its result is added to the job. */
   readonly prepare: (one: Case, entry: Entry) => Promise<Place>
   readonly close: () => Promise<void>
 }
@@ -39,12 +39,12 @@ export interface Suite {
   readonly summary: string
   /** Without a name on the command line, only these run. */
   readonly byDefault: boolean
-  /** `undefined` for what needs none. */
+  /** `undefined` if it needs none. */
   readonly venue: VenueName | undefined
-  /** Rounds unless the command line says otherwise. */
+  /** The default number of rounds. */
   readonly rounds: number
-  /** `size(n)` is `n`, or less when it has to be quick. */
+  /** `size(n)` is `n`, or less in a quick run. */
   readonly cases: (size: (messages: number) => number) => ReadonlyArray<Case>
-  /** Ratios of CPU to the baseline that must not be reached, by entry: the run fails. */
+  /** Limits for the ratio of CPU to the baseline, by entry: at the limit, the run fails. */
   readonly limits?: Readonly<Record<string, number>>
 }

@@ -5,18 +5,18 @@ import { suites as known } from "./suites/index.ts"
 
 export interface Arguments {
   readonly suites: ReadonlyArray<Suite>
-  /** Where the result goes as JSON. */
+  /** The file for the result as JSON. */
   readonly json: string | undefined
-  /** The folder that the pictures go to. */
+  /** The folder for the pictures. */
   readonly plots: string | undefined
-  /** Whether every suite's result is kept with the sources, drawn, and told by the page of results. */
+  /** Whether every suite's result is kept with the sources, drawn, and shown on the page of results. */
   readonly docs: boolean
-  /** Whether only that page is made anew, from what is kept. */
+  /** Whether only that page is rewritten, from the kept results. */
   readonly render: boolean
-  /** Only cases whose name has this in it. */
+  /** Only cases whose name contains this. */
   readonly only: string
   readonly quick: boolean
-  /** `undefined` for what each suite says. */
+  /** `undefined`: each suite's default. */
   readonly rounds: number | undefined
 }
 

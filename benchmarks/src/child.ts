@@ -1,4 +1,4 @@
-/** The process of one round: does what its parent sends it, and answers with what it measured. */
+/** The process of one round: runs its parent's job, and answers with its measurements. */
 import type { Job, Workload } from "./Contender.ts"
 import * as Meter from "./Meter.ts"
 
@@ -8,7 +8,7 @@ export interface Task {
   readonly warmUp: number
   readonly messages: number
   readonly job: Job
-  /** Processes of the servers whose work is measured as well. */
+  /** Server processes to measure as well. */
   readonly servers: ReadonlyArray<number>
 }
 

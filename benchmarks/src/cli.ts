@@ -15,7 +15,7 @@ import * as Venues from "./venues.ts"
 
 const say = (line: string): void => console.error(line)
 
-/** How many times the rounds of a case are, at most, while its control is off. */
+/** The maximum factor for the rounds of a case while its control is off. */
 const patience = 3
 
 const run = async (asked: Arguments.Arguments): Promise<number> => {
@@ -48,7 +48,7 @@ const run = async (asked: Arguments.Arguments): Promise<number> => {
       }
       const facts = { ...environment, ...venue?.facts }
       results.push({ command, at: new Date().toISOString(), environment: facts, cases: done })
-      // At once: what comes after it may fail.
+      // At once: a later step may fail.
       if (docs) {
         Kept.keep(results.at(-1)!, say)
         Kept.render(say)

@@ -9,7 +9,7 @@ const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   [row(heads), row(heads.map(() => "---")), ...rows.map(row)].join("\n")
 
-/** Columns, the names of the lines first, of which each says something of one of them. */
+/** Columns, the names of the lines first, each with its cell for a line. */
 const tableOf = (lines: ReadonlyArray<Line>, all: ReadonlyArray<Column>): string => {
   const shown = all.filter(([title, cell]) => title === "" || lines.some((line) => cell(line, lines[0]!) !== ""))
   return table(
@@ -18,7 +18,7 @@ const tableOf = (lines: ReadonlyArray<Line>, all: ReadonlyArray<Column>): string
   )
 }
 
-/** What the workloads have found out, a table of its own. */
+/** The findings of the workloads, as a separate table. */
 const figuresOf = (lines: ReadonlyArray<Line>): ReadonlyArray<string> => {
   const figures = [...new Set(lines.flatMap((line) => Object.keys(line.figures)))]
   const cellOf =
@@ -41,7 +41,7 @@ const caseOf = (result: CaseResult, index: number): string => {
     ...(result.isDisturbed
       ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
       : []),
-    // The others are drawn as well: too many for a page.
+    // The others appear only in pictures: too many for a page.
     ...(index === 0 ? [`![${result.case}](charts/${plotOf(result)})`] : [])
   ].join("\n\n")
 }
@@ -92,7 +92,7 @@ const goalRows = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<ReadonlyArray
       ]
     })
 
-/** The goals of what was measured, as lines for people. */
+/** The goals of what was measured, as lines for readers. */
 export const goalText = (cases: ReadonlyArray<CaseResult>): string =>
   goalRows(cases)
     .filter(([, , , measured]) => measured !== "")
@@ -106,7 +106,7 @@ export const goalText = (cases: ReadonlyArray<CaseResult>): string =>
 
 const goalHeads = ["work", "contender", "goal", "measured", "outcome", "control"] as const
 
-/** Between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`, what is known of that suite anew; all else as it is. */
+/** Rewrites what is between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; all else stays. */
 export const render = (page: string, results: ReadonlyArray<Result>): string => {
   const cases = results.flatMap((result) => result.cases)
   const suites = new Map(results.map((result) => [result.cases[0]?.suite, suiteOf(result)]))

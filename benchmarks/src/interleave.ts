@@ -1,4 +1,4 @@
-/** Runs a case: all contenders in turn, round after round, so that what disturbs the machine disturbs them all. */
+/** Runs a case: all contenders in rotation, round after round, to spread disturbances of the machine evenly. */
 import type { Task } from "./child.ts"
 import type { Entry } from "./Contender.ts"
 import type { Reading } from "./Meter.ts"
@@ -8,9 +8,9 @@ import type { Case, Venue } from "./Suite.ts"
 
 export interface Measured {
   readonly entry: Entry
-  /** Whether it is the baseline once more. */
+  /** Whether it repeats the baseline. */
   readonly isControl: boolean
-  /** One per round; empty when it failed. */
+  /** One per round; empty if it failed. */
   readonly readings: ReadonlyArray<Reading>
   readonly error: string | undefined
 }
@@ -18,7 +18,7 @@ export interface Measured {
 /** The same entry under another name. */
 const controlOf = (entry: Entry): Entry => ({ ...entry, name: `${entry.name}, again` })
 
-/** Everybody in a case, the control last. A single one is compared with nothing. */
+/** All entries of a case, the control last. A single one is compared with nothing. */
 export const contenders = ({ entries }: Case): ReadonlyArray<Entry> =>
   entries.length === 1 ? entries : [...entries, controlOf(entries[0])]
 
@@ -26,12 +26,12 @@ export interface Settings {
   readonly venue: Venue | undefined
   readonly pinning: Pinning | undefined
   readonly rounds: number
-  /** Rounds of a case whose control stays off: the medians of more rounds are nearer to what a quiet machine would say. */
+  /** Rounds of a case whose control stays off: the medians of more rounds are closer to those of a quiet machine. */
   readonly most: number
-  /** Whether the control is good enough, looked at after `rounds` rounds and after each further one. */
+  /** Whether the control is good enough, checked after `rounds` rounds and after each further one. */
   readonly isSettled: (measured: ReadonlyArray<Measured>) => boolean
   readonly say: (line: string) => void
-  /** Called when a round begins, with what it is. */
+  /** Called when a round begins, with its description. */
   readonly onRound: (what: string) => void
 }
 
@@ -61,7 +61,7 @@ export const run = async (
       try {
         each.readings.push(await Round.run(task, pinning, one.deadline ?? 120_000))
       } catch (error) {
-        // The others go on without it, and the result says why.
+        // The others continue without it, and the result says why.
         each.error = (error as Error).message
         each.readings.length = 0
         say(`${entry.name} is out: ${each.error}`)

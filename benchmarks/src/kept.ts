@@ -1,4 +1,4 @@
-/** The results that are kept with the sources, a file for each suite, and the page that tells them. */
+/** The results that are kept with the sources, one file for each suite, and the page that shows them. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -28,13 +28,13 @@ export const keep = (result: Result, say: (line: string) => void): void => {
   draw(result, join(root, "benchmarks", "charts"), say)
 }
 
-/** All that is kept: files that have the rounds, which those of before have not. */
+/** All kept results: files that have the rounds; older files have none. */
 const read = (): ReadonlyArray<Result> =>
   readdirSync(folder)
     .filter((name) => name.endsWith(".json"))
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Result)
     .filter(({ cases }) => cases.every(({ lines }) => lines.every(({ readings }) => readings !== undefined)))
 
-/** Rewrites the tables of the page from all that is kept. */
+/** Rewrites the tables of the page from all kept results. */
 export const render = (say: (line: string) => void): void =>
   write(page, Docs.render(readFileSync(page, "utf8"), read()), say)

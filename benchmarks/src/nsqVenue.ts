@@ -23,7 +23,7 @@ const multiple = (body: Buffer, messages: number): Buffer => {
 }
 
 export const open = async (pinning: Pinning.Pinning | undefined, say: (line: string) => void): Promise<Venue> => {
-  // What waits is in memory: nobody is to be measured on the disk.
+  // Waiting messages are in memory: the disk must not affect the result.
   const broker = await start("nsq", { say, flags: { "mem-queue-size": "1000000" } })
   const { managementUrl: http, url } = broker.nodes[0]!
   for (const node of [...broker.nodes, broker.lookupd!]) Pinning.moveBroker(pinning, node.pid())

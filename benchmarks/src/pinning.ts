@@ -1,6 +1,6 @@
 /**
- * One core for the broker, another for the client: on a small machine, throughput depends more on where the scheduler
- * puts the two than on anything that is measured.
+ * One core for the broker, another for the client: on a small machine, throughput depends more on where the scheduler puts the
+ * two than on anything that is measured.
  */
 import { spawnSync } from "node:child_process"
 import { availableParallelism } from "node:os"
@@ -10,7 +10,7 @@ export interface Pinning {
   readonly client: number
 }
 
-/** `undefined` where there is no `taskset`, or no second core. */
+/** `undefined` without `taskset`, or without a second core. */
 export const detect = (): Pinning | undefined => {
   const found = spawnSync("taskset", ["--version"], { stdio: "ignore" }).status === 0
   return found && availableParallelism() >= 2 ? { broker: 0, client: 1 } : undefined
@@ -31,6 +31,6 @@ export const moveBroker = (pinning: Pinning | undefined, pid: number | undefined
   }
 }
 
-/** The processes of servers, as far as they are of this machine. */
+/** The server processes on this machine. */
 export const pidsOf = (nodes: ReadonlyArray<{ readonly pid: () => number | undefined }>): ReadonlyArray<number> =>
   nodes.flatMap((node) => node.pid() ?? [])

@@ -7,7 +7,7 @@ const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceA
 
 const isOurs = ({ name }: Line): boolean => name.startsWith("requeue")
 
-/** CPU per message against the baseline; what is less is better. */
+/** CPU per message against the baseline; less is better. */
 export const cpu = (result: CaseResult): string => {
   const { bar, bottom, gap, left, right, top, width } = size
   const height = top + result.lines.length * (bar + gap) + bottom

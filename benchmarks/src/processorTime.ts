@@ -1,4 +1,4 @@
-/** What other processes have worked, as Linux counts it: a server's CPU beside the client's. */
+/** The CPU time of other processes, as Linux counts it: a server's, in addition to the client's. */
 import { readFileSync } from "node:fs"
 
 /** Linux counts in hundredths of a second on every machine: `sysconf(_SC_CLK_TCK)`. */

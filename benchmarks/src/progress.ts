@@ -18,7 +18,7 @@ export const make = (
   let begun = 0
   let ofCase = 0
   let place = 0
-  /** Runs that are still to come, as far as every control is good. */
+  /** The remaining runs, if every control is good. */
   const toCome = (): number =>
     cases.slice(place).reduce((sum, { count }) => sum + count, 0) - Math.min(ofCase, cases[place]?.count ?? 0)
   return {
@@ -30,7 +30,7 @@ export const make = (
       ofCase++
       say(`[${begun}/${begun + toCome()}${estimate}] ${cases[place]!.suite}: ${what}`)
     },
-    /** A case is done, perhaps after more rounds than its suite says. */
+    /** A case is done, perhaps after more rounds than its suite's default. */
     settled: (): void => {
       place++
       ofCase = 0

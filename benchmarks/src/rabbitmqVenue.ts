@@ -30,7 +30,7 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     await channel.waitForConfirms()
   }
 
-  /** In memory, and this connection's own, to which anybody may publish: the server must not be what is measured. */
+  /** In memory, on this connection, and open to every publisher: the server must not limit the result. */
   const assert = (name: string, queues: number) =>
     Promise.all(
       Array.from({ length: queues }, (_, n) =>
@@ -62,14 +62,14 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     }
   }
 
-  /** The place of the case whose rounds share one. */
+  /** The shared place of a case whose rounds use one. */
   let shared: { readonly name: string; readonly place: Place } | undefined
   const unshare = async (): Promise<void> => {
     await shared?.place.clear()
     shared = undefined
   }
 
-  /** Every round finds as much as the first one: what it is to take is added. */
+  /** Every round starts with the same backlog: it is refilled. */
   const share = async (one: Case): Promise<Place> => {
     if (shared?.name !== one.name) {
       await unshare()

@@ -1,6 +1,6 @@
 /**
- * A Redis server on the broker's core, with a fresh BullMQ queue for every round, next to a RabbitMQ server for those that
- * are compared with it.
+ * A Redis server on the broker's core, with a fresh BullMQ queue for every round, next to a RabbitMQ server for the entries to
+ * compare.
  */
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -29,7 +29,7 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** With a log that is synced every second, without which a queue in Redis is lost with its server. */
+/** With a log that is synced every second; without it a queue in Redis is lost with its server. */
 const startRedis = async (say: (line: string) => void) => {
   const { command, environment } = await redisServer(say)
   const port = await freePort()

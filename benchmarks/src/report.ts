@@ -1,4 +1,4 @@
-/** A result as text for people. Pure. */
+/** Formats a result as text. Pure. */
 import type { CaseResult, Line, Result } from "./results.ts"
 import type { Spread } from "./statistics.ts"
 
@@ -16,7 +16,7 @@ export const ratioOf = ({ max, median, min }: Spread): string =>
 /** `baseline` is the first line. */
 export type Column = readonly [title: string, cell: (line: Line, baseline: Line) => string]
 
-/** What every case tells. */
+/** The columns of every case. */
 export const columns: ReadonlyArray<Column> = [
   ["", ({ name }) => name],
   ["CPU/message", ({ cpuMicroseconds }) => micros(cpuMicroseconds.median)],

@@ -1,10 +1,10 @@
-/** What a run has found out, as it is printed, kept as JSON and drawn. */
+/** The findings of a run, as they are printed, kept as JSON and drawn. */
 import type { Measured } from "./interleave.ts"
 import type { Reading } from "./Meter.ts"
 import type { Case, Suite } from "./Suite.ts"
 import { isDisturbed, ratio, spread, type Spread } from "./statistics.ts"
 
-/** What can be compared: one of these, or a figure that the workload has found out, by its name. */
+/** A quantity to compare: one of these, or a finding of the workload, by its name. */
 export type Quantity = keyof typeof quantities | { readonly figure: string }
 
 const quantities = {
@@ -28,11 +28,11 @@ export interface Line {
   readonly cpuRatio: Spread
   readonly messagesPerSecond: Spread
   readonly speedRatio: Spread
-  /** `undefined` without servers of this machine. */
+  /** `undefined` without servers on this machine. */
   readonly brokerCpuRatio: Spread | undefined
   readonly heapPeakMegabytes: number
   readonly residentPeakMegabytes: number
-  /** Medians of what the workload has found out besides. */
+  /** Medians of the workload's other findings. */
   readonly figures: Readonly<Record<string, number>>
   /** One per round. */
   readonly readings: ReadonlyArray<Reading>
@@ -43,15 +43,15 @@ export interface CaseResult {
   readonly case: string
   readonly messages: number
   readonly lines: ReadonlyArray<Line>
-  /** The name of the line that is the baseline once more; `undefined` for a case of one contender. */
+  /** The name of the line that repeats the baseline; `undefined` for a case of one contender. */
   readonly again: string | undefined
   /** The baseline measured against itself, in CPU. */
   readonly control: Spread
-  /** True when the control is off: what is measured is not the contenders. */
+  /** Whether the control is off: then the figures are not those of the contenders. */
   readonly isDisturbed: boolean
-  /** Contenders that could not do it, and why. */
+  /** Contenders that failed, and why. */
   readonly failed: ReadonlyArray<{ readonly name: string; readonly error: string }>
-  /** Contenders with a limit whose ratio of CPU has reached it, or that could not do it. */
+  /** Contenders with a limit whose ratio of CPU has reached it, or that failed. */
   readonly beyond: ReadonlyArray<string>
 }
 
@@ -62,7 +62,7 @@ export interface Result {
   readonly cases: ReadonlyArray<CaseResult>
 }
 
-/** One value per round; none where the rounds have not measured it. */
+/** One value per round; none if the rounds have not measured it. */
 export const valuesOf = (readings: ReadonlyArray<Reading>, quantity: Quantity): ReadonlyArray<number> =>
   readings.flatMap(
     (reading) => (typeof quantity === "string" ? quantities[quantity](reading) : reading.figures[quantity.figure]) ?? []
@@ -86,7 +86,7 @@ const lineOf = ({ entry, readings }: Measured, baseline: Measured): Line => {
   }
 }
 
-/** @throws Error when the baseline, or its control, could not do it */
+/** @throws Error when the baseline, or its control, failed */
 export const of = (suite: Suite, one: Case, measured: ReadonlyArray<Measured>): CaseResult => {
   const baseline = measured[0]!
   const broken = measured.filter(({ error }) => error !== undefined)

@@ -7,14 +7,14 @@ import { connect } from "./contenders/sqs/client.ts"
 import * as Pinning from "./pinning.ts"
 import type { Case, Venue } from "./Suite.ts"
 
-/** The most messages of one call. */
+/** The maximum number of messages of one call. */
 const batch = 10
 
-/** Senders that fill a queue side by side. */
+/** Concurrent senders that fill a queue. */
 const senders = 8
 
 export const open = async (pinning: Pinning.Pinning | undefined, say: (line: string) => void): Promise<Venue> => {
-  // Always the same one, asked directly: no strict proxy in between.
+  // Always the same one, without the strict proxy in between.
   const broker = await start("sqs", { say, version: "fauxqs" })
   for (const node of broker.nodes) Pinning.moveBroker(pinning, node.pid())
   const client = connect(broker.url)

@@ -1,4 +1,4 @@
-/** What several rounds say together. Pure. */
+/** Statistics over several rounds. Pure. */
 
 export interface Spread {
   readonly median: number
@@ -18,10 +18,7 @@ export const spread = (values: ReadonlyArray<number>): Spread => {
   return { median: middle(sorted), min: sorted[0]!, max: sorted.at(-1)! }
 }
 
-/**
- * The ratio of the medians, and the least and the greatest ratio of two values of one round: what was disturbed disturbed
- * both.
- */
+/** The ratio of the medians, and the minimum and the maximum ratio of two values of one round: a disturbance affected both. */
 export const ratio = (values: ReadonlyArray<number>, baseline: ReadonlyArray<number>): Spread => {
   const rounds = spread(values.map((value, round) => value / baseline[round]!))
   return { median: spread(values).median / spread(baseline).median, min: rounds.min, max: rounds.max }
@@ -34,8 +31,8 @@ export const quantile = (values: ReadonlyArray<number>, share: number): number =
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))]!
 }
 
-/** How far the same measured twice may be apart. */
+/** The allowed difference between two measurements of the same thing. */
 const tolerance = 0.05
 
-/** Whether a control says that the run was disturbed. */
+/** Whether a control shows that the run was disturbed. */
 export const isDisturbed = ({ median }: Spread): boolean => Math.abs(median - 1) > tolerance

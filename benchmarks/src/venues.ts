@@ -1,4 +1,4 @@
-/** The places where suites run. Each is opened when the first suite needs it, and then shared. */
+/** The places where suites run. Each opens when the first suite needs it, and is then shared. */
 import type { Pinning } from "./pinning.ts"
 import * as NsqVenue from "./nsqVenue.ts"
 import * as RabbitMqVenue from "./rabbitmqVenue.ts"

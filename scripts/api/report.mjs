@@ -3,14 +3,16 @@ import { importable } from "../conventions/entries.mjs"
 import { linked } from "../conventions/exports.mjs"
 import { parse, walk } from "../conventions/source.mjs"
 
-/** `["Delay", "Input"]` of `Delay.DurationInput`; of the type of an import, no more than its names. */
+/** `["Delay", "Input"]` of `Delay.DurationInput`; for the type of an import, only its names. */
 const pathOf = (node) => {
   if (node === null || node.type === "TSImportType") return []
   if (node.type === "Identifier") return [node.name]
   return [...pathOf(node.left ?? node.object), (node.right ?? node.property).name]
 }
 
-/** The names that a declaration refers to: those of types, base classes and computed keys; `from` is that of `import("./a.ts")`. */
+/**
+ * The names that a declaration refers to: those of types, base classes and computed keys; `from` is that of `import("./a.ts")`.
+ */
 const references = (declaration) => {
   const found = []
   walk(declaration, (node) => {
@@ -75,8 +77,8 @@ const count = (file, { follow, tables, targetOf }) => {
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * The report of the package in `folder` as Markdown, or `undefined` where nothing can be imported. `declarations` has the
- * texts that the compiler makes of its modules, without comments, by source: `packages/core/src/index.ts`.
+ * The report of the package in `folder` as Markdown, or `undefined` if nothing can be imported. `declarations` has the compiler's
+ * output for its modules, without comments, by source: `packages/core/src/index.ts`.
  */
 export const report = (folder, manifest, declarations) => {
   const relative = (file) => file.slice(folder.length + 1)

@@ -1,11 +1,11 @@
-/** Where a package can be imported: the source files that the `exports` of its manifest lead to. */
+/** The imports of a package: the source files that the `exports` of its manifest lead to. */
 
 const targetsOf = (entry) => (typeof entry === "string" ? [entry] : Object.values(entry ?? {}).flatMap(targetsOf))
 
 /** The source of a built file; a source is its own. */
 const sourceOf = (target) => target.replace(/^\.\/dist\//, "./src/").replace(/(\.d)?\.([cm]?)[jt]s$/, ".$2ts")
 
-/** The text that the `*` of a pattern stands for; `undefined` where the text does not match. */
+/** The text that the `*` of a pattern matches; `undefined` if the text does not match. */
 const match = (pattern, text) => {
   const [head, tail] = pattern.split("*")
   if (tail === undefined) return text === head ? "" : undefined
@@ -32,13 +32,13 @@ const resolved = ({ exports = {} }, files) => {
 }
 
 /**
- * The keys of `exports` with their files: none for a mistake, several for a pattern. What another key closes with `null` is
- * left out. `files` are relative to the package, as `src/index.ts`.
+ * The keys of `exports` with their files: none for a mistake, several for a pattern. A file that another key closes with `null`
+ * is left out. `files` are relative to the package, such as `src/index.ts`.
  */
 export const entries = (manifest, files) =>
   resolved(manifest, files).map(({ found, key }) => ({ key, files: found.map(({ file }) => file) }))
 
-/** Each file that can be imported, with its path, as `./message/Delay`; of several paths, the first key's. */
+/** Each file that can be imported, with its path, such as `./message/Delay`; of several paths, the first key's. */
 export const importable = (manifest, files) =>
   new Map(
     resolved(manifest, files)

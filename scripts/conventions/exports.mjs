@@ -1,7 +1,7 @@
 /** The declarations that modules export, their own and those of other modules. */
 import { posix as path } from "node:path"
 
-/** The identifiers that a pattern binds; of an object that it takes apart, those of the properties that are wanted. */
+/** The identifiers that a pattern binds; of a destructured object, those of the requested properties. */
 export const bound = (pattern, isWanted = () => true) => {
   if (pattern.type === "Identifier") return [pattern]
   const parts = pattern.properties?.filter(isWanted) ?? pattern.elements ?? [pattern.left ?? pattern.argument]
@@ -12,8 +12,8 @@ const namesOf = (node) => (node.declarations?.flatMap(({ id }) => bound(id)) ?? 
 const nameOf = ({ name, value }) => name ?? value
 
 /**
- * The statements that declare each name of a module, and a link for each name that it imports or exports: to a name of
- * the module `from`, or of its own. The name `*` is that of a whole module.
+ * The statements that declare each name of a module, and a link for each name that it imports or exports: to a name of the module
+ * `from`, or of this one. The name `*` is that of a whole module.
  */
 const tablesOf = ({ program }) => {
   const tables = { declared: new Map(), imported: new Map(), exported: new Map(), stars: [] }
@@ -77,8 +77,8 @@ export const linked = (sources) => {
 }
 
 /**
- * What can be imported from the modules `files`, each declaration once, however many ways lead to it: its module, name
- * and statements. A module that is exported as a namespace is found under the name `*`, with the statement that does so.
+ * What can be imported from the modules `files`, each declaration once, however many paths lead to it: its module, name and
+ * statements. A module that is exported as a namespace is found under the name `*`, with the statement that does so.
  */
 export const reachable = (files, sources) => {
   const { follow, tables, targetOf } = linked(sources)

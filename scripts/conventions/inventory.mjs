@@ -1,4 +1,4 @@
-/** All that the rules are about, as lists of items with their file and line. */
+/** Everything that the rules check, as lists of items with their file and line. */
 import { bound } from "./exports.mjs"
 import { published } from "./published.mjs"
 import { parse, walk } from "./source.mjs"
@@ -10,21 +10,21 @@ const isValue = ({ type }) =>
     type
   )
 
-/** `as const` says what the compiler can check. */
+/** The compiler can check `as const`. */
 const isCast = ({ type, typeAnnotation }) =>
   /^TS(AsExpression|TypeAssertion)$/.test(type) && typeAnnotation.typeName?.name !== "const"
 
-/** A comment at the end of a line gives a reason if it is a sentence, however short, and no order to a tool. */
+/** A comment at the end of a line gives a reason if it is a sentence, however short, and not a directive for a tool. */
 const isReason = (text) => text.split(/\s+/).length >= 3 && !/^(oxlint|eslint|oxfmt|prettier|@ts-)/.test(text)
 
-/** The functions that an expression is, or gives to the calls that it is made of. */
+/** The functions of an expression, or among the arguments of its calls. */
 const functionsOf = (node) => {
   if (isFunction(node)) return [node]
   const parts = [node.callee, node.object, ...(node.arguments ?? [])]
   return parts.flatMap((part) => (part ? functionsOf(part) : []))
 }
 
-/** The names that a node declares. A property that is taken out of an object has its name from elsewhere. */
+/** The names that a node declares. A destructured property has its name from elsewhere. */
 const declaredBy = (node, { source }) => {
   if (isType(node)) return [{ kind: "type", id: node.id }]
   if (node.type === "ExportSpecifier") {

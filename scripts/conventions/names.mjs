@@ -1,4 +1,4 @@
-/** Names that nothing in the sources may have. */
+/** Names that the sources must not contain. */
 import { runInNewContext } from "node:vm"
 
 const library =
@@ -13,7 +13,7 @@ export const globals = new Set([...runInNewContext("Object.getOwnPropertyNames(g
 
 const table = (words) => new Map(Object.entries(words))
 
-/** Words that are in no name of a file or of anything declared, each with the field's own. */
+/** Words that no name of a file or declaration may contain, each with the field's own word. */
 const anywhere = table({
   homeless: "unknownOrigin",
   hungry: "ready",
@@ -59,7 +59,7 @@ const types = table({
 
 const wordsOf = (name) => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? []
 
-/** The field's word for a name that has one of ours. Its `kind` is `file`, `type` or `name`. */
+/** The field's word for a name that contains one of ours. Its `kind` is `file`, `type` or `name`. */
 export const fieldWord = ({ isExported, kind, name }) =>
   (kind === "type" ? types.get(name) : undefined) ??
   (kind === "file" || isExported ? alone.get(name.toLowerCase()) : undefined) ??
@@ -67,7 +67,7 @@ export const fieldWord = ({ isExported, kind, name }) =>
     .map((word) => anywhere.get(word.toLowerCase()))
     .find((word) => word !== undefined)
 
-/** Words that no page, docstring or message has. */
+/** Words that no page, docstring or message may contain. */
 const texts = table({
   homeless: "of unknown origin",
   sifted: "browsed",
@@ -76,7 +76,7 @@ const texts = table({
 
 const inTexts = new RegExp(`\\b(${[...texts.keys()].join("|")})\\b`, "gi")
 
-/** The lines of a text that have one of our words, each with the field's own. */
+/** The lines of a text that contain one of our words, each with the field's own. */
 export const oldWords = (file, text) =>
   text.split("\n").flatMap((line, index) =>
     [...line.matchAll(inTexts)].map(([word]) => ({

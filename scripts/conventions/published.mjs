@@ -2,7 +2,7 @@
 import { entries } from "./entries.mjs"
 import { reachable } from "./exports.mjs"
 
-/** The members of a type whose name ends in `Options`, but those of type `never`: they forbid an option. */
+/** The members of a type whose name ends in `Options`, except those of type `never`: they forbid an option. */
 const membersOf = ({ name, statements }) => {
   if (!name.endsWith("Options")) return []
   return statements

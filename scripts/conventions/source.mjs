@@ -53,7 +53,7 @@ export const parse = (file, text) => {
 
 const isOwner = ({ type }) => /(Statement|Declaration|Definition|Signature|Property)$/.test(type)
 
-/** Visits a node and all below it, each with the statement or member that it stands in. */
+/** Visits a node and all below it, each with its statement or member. */
 export const walk = (node, visit, owner = node) => {
   visit(node, owner)
   const next = isOwner(node) ? node : owner

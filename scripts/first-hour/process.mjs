@@ -5,7 +5,10 @@ import "../kept.mjs"
 /** Milliseconds after which a program is killed, unless it runs until it is stopped. */
 const patience = 120_000
 
-/** Starts one; a `server` runs until it is stopped. `says` resolves when it has printed a text; `stop` sends SIGTERM and answers how it ended. */
+/**
+ * Starts one; a `server` runs until it is stopped. `says` resolves when it has printed a text; `stop` sends SIGTERM and returns
+ * how it ended.
+ */
 export const start = (command, args, cwd, environment = {}, kind = "program") => {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...environment } })
   const result = { code: undefined, stdout: "", stderr: "" }

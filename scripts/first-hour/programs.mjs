@@ -1,4 +1,4 @@
-/** What a new user writes, as an ES module in JavaScript; the other kinds are made of it. */
+/** The programs of a new user, as an ES module in JavaScript; the other kinds are made from it. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "../examples.mjs"
@@ -58,7 +58,7 @@ const kinds = {
 /** The kinds of programs, by the extensions of their files. */
 export const extensions = Object.keys(kinds)
 
-/** Every program in every kind, by the names of the files; and the config file, whose broker a variable names. */
+/** Every program in every kind, by the names of the files; and the config file, whose broker is in a variable. */
 export const files = {
   ...Object.fromEntries(
     Object.entries({ hello: lines.join("\n"), worker, test }).flatMap(([name, text]) =>

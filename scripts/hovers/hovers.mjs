@@ -1,4 +1,4 @@
-/** The names in a program of newcomers of which an editor says nothing. */
+/** The names in a newcomer's program that an editor cannot describe. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -13,7 +13,7 @@ const foreign = new Set(["tenant", "orders", "undecodable", "aborted", "_tag"])
 /** Whole modules, of which editors show their file. */
 const isModule = (name) => /^(?!.*Error$)[A-Z]/.test(name)
 
-/** The places of names that come from us: options, functions, members. */
+/** The positions of our names: options, functions, members. */
 const placesOf = (text) => {
   const places = []
   const { program } = parse("program.ts", text)
@@ -25,7 +25,7 @@ const placesOf = (text) => {
   return places.filter(({ name }) => !foreign.has(name) && !isModule(name))
 }
 
-/** Looks in a folder that has the packages. Answers the number of names, and those without documentation. */
+/** Checks a folder that has the packages. Returns the number of names, and those without documentation. */
 export const hovers = async (folder) => {
   const text = readFileSync(file, "utf8")
   const uri = pathToFileURL(join(folder, "hovers.mts")).href

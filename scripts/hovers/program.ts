@@ -1,4 +1,4 @@
-/** What newcomers write. Nothing here runs: an editor must have something to say of every name in it. */
+/** A newcomer's program. Nothing here runs: an editor must describe every name in it. */
 import { NsqBroker } from "@requeue/adapter-nsq"
 import { RabbitMqBroker } from "@requeue/adapter-rabbitmq"
 import { SqsBroker } from "@requeue/adapter-sqs"

@@ -1,11 +1,11 @@
-/** The compiler's language server, as editors start it: what it shows where somebody points. */
+/** The compiler's language server, as editors start it: what it shows at a position. */
 import { spawn } from "node:child_process"
 import { pathToFileURL } from "node:url"
 import "../kept.mjs"
 
 const patience = 60_000
 
-/** Starts one in a folder. `hover` answers the documentation at a place, without the declaration above it. */
+/** Starts one in a folder. `hover` returns the documentation at a position, without the declaration above it. */
 export const start = async (folder) => {
   const child = spawn("tsc", ["--lsp", "--stdio"], { cwd: folder, timeout: patience })
   const waiting = new Map()

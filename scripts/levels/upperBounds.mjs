@@ -1,4 +1,4 @@
-/** Finds the assertions that real time took no longer than something: a slow machine makes them fail. */
+/** Finds assertions that real time took no longer than a limit: a slow machine makes them fail. */
 import { parseSync } from "oxc-parser"
 
 const isNode = (value) => typeof value === "object" && value !== null && typeof value.type === "string"
@@ -48,7 +48,7 @@ export const upperBounds = (file, source) => {
   const spans = namesOf(declarations, isDifference)
   const isSpan = (node) => isDifference(node) || (node.type === "Identifier" && spans.has(node.name))
 
-  // Between two readings of the clock, the machine decides nothing.
+  // Between two reads of the clock, the machine decides nothing.
   const isLimit = (node) => node !== undefined && !has(node, isTime)
 
   const isAssertion = ({ callee, type }) => type === "CallExpression" && callee.type === "MemberExpression"

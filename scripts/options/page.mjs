@@ -1,9 +1,9 @@
-/** The page of options, made of the sources. */
+/** The page of options, made from the sources. */
 import { constants, read, want } from "./source.mjs"
 import { groups } from "./tables.mjs"
 
 const found = []
-/** What is wrong with the sources, after the page was made. */
+/** The errors in the sources, after the page was made. */
 export const problems = () => [...found]
 
 const intro = `# Options
@@ -28,7 +28,7 @@ const valueOf = (text) => {
 
 const asText = (value) => (typeof value === "number" ? value.toLocaleString("en-US") : `\`${value}\``)
 
-/** A docstring apart from what it says of the default. */
+/** A docstring without its default. */
 export const apart = (doc) => {
   const [whole, said] = /(?:;|(?<=[.)])|^)\s*[Dd]efault:?\s(.*?)\.(?=\s|$)/.exec(`${doc}`) ?? []
   return whole === undefined
@@ -36,25 +36,25 @@ export const apart = (doc) => {
     : { meaning: doc.replace(whole, whole.startsWith(";") ? "." : ""), said }
 }
 
-/** A docstring apart from the range that it states. */
+/** A docstring without its range. */
 export const withoutRange = (doc) => {
   const [whole, range] = /(?:^|\s)Range: (.*?)(?:; a number means milliseconds)?\.(?=\s|$)/.exec(doc) ?? []
   return whole === undefined ? { meaning: doc, range } : { meaning: doc.replace(whole, "").trim(), range }
 }
 
-/** The numbers of a range, in milliseconds where they are durations. "1 to 20 seconds" has one unit for both. */
+/** The numbers of a range, in milliseconds for durations. "1 to 20 seconds" has one unit for both. */
 const numbersOf = (text) => {
   const found = [...text.matchAll(amounts)].map(([, digits, unit]) => [Number(digits.replaceAll(",", "")), unit])
   return found.map(([amount, unit = found.at(-1)[1]]) => amount * (units[letters[unit] ?? unit] ?? 1))
 }
 
-/** Whether a docstring states the range that the code checks. Ranges of which the code knows no numbers agree. */
+/** Whether a docstring states the range that the code checks. Ranges without numbers in the code agree. */
 export const sameRange = (range, expected) => {
   const [stated, checked] = [numbersOf(range ?? ""), numbersOf(expected)]
   return checked.length === 0 || JSON.stringify(stated) === JSON.stringify(checked)
 }
 
-/** A kind as a cell of the table has it: without what its meaning says as well. */
+/** A kind as a cell of the table, without what its meaning repeats. */
 const short = (expected) =>
   expected
     .replaceAll(/\b\d{4,}\b/g, (digits) => Number(digits).toLocaleString("en-US"))
@@ -68,7 +68,7 @@ const short = (expected) =>
 /** "1 to 10" as "1–10". */
 const dashed = (range) => range.replaceAll(/(\d(?: [a-z]+)?) to (?=\d)/g, "$1–")
 
-/** Whether a docstring says of a default what the code has. It may say more: why, or what for. */
+/** Whether a docstring states the code's default. It may say more: why, or what for. */
 export const agree = (said, given) => {
   const [first] = (said ?? "nothing").split(/,? (?:for|which|that|with|of|in)\b|[,;]\s/)
   return String(valueOf(first.trim())) === String(given)
@@ -76,13 +76,13 @@ export const agree = (said, given) => {
 
 const isPlain = (value) => ["number", "string", "boolean"].includes(typeof value)
 
-/** A type as a cell of the table has it; empty where only its docstring describes the values. */
+/** A type as a cell of the table; empty if only its docstring describes the values. */
 const typed = (type) =>
   /^string\b/.test(type) ? "text" : type.includes("=>") || type.endsWith("Provider") ? "a function" : ""
 
 const row = (file, name, { doc, type }, kind, given) => {
   if (doc === undefined || doc === "") {
-    found.push(`${file}: ${name} has no docstring, so that its hover is empty`)
+    found.push(`${file}: ${name}has no docstring, so its hover is empty`)
     return undefined
   }
   const { meaning: all, said } = apart(doc)
@@ -100,7 +100,7 @@ const row = (file, name, { doc, type }, kind, given) => {
     .join(" | ")
 }
 
-/** The constants that a table needs, by the file that has them. */
+/** The constants that a table needs, by their file. */
 const neededBy = ({ defaults, file, kinds, kindsIn = file }) =>
   [
     [kindsIn, kinds],

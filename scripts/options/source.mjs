@@ -1,4 +1,6 @@
-/** What a source file says of options: their docstrings, their types, their kinds, and the defaults that its code reads. */
+/**
+ * What a source file contains about options: their docstrings, their types, their kinds, and the defaults that its code reads.
+ */
 import { readFileSync } from "node:fs"
 import { registerHooks } from "node:module"
 import { dirname, join } from "node:path"
@@ -6,7 +8,7 @@ import { pathToFileURL } from "node:url"
 import { parse, walk } from "../conventions/source.mjs"
 import { root } from "../workspace.mjs"
 
-/** Names that modules keep to themselves, and are imported all the same: by address of the module. */
+/** Private names of modules that are imported nevertheless: by address of the module. */
 const wanted = new Map()
 registerHooks({
   load(url, context, next) {
@@ -22,7 +24,7 @@ registerHooks({
 
 const addressOf = (file) => pathToFileURL(join(root, file)).href
 
-/** Says which constants of a module will be asked for. All are to be said before the first is asked for: it loads others. */
+/** Announces which constants of a module will be read. Announce all before reading the first, which loads others. */
 export const want = (file, names) => {
   const url = addressOf(file)
   wanted.set(url, [...new Set([...(wanted.get(url) ?? []), ...names])])
@@ -54,7 +56,7 @@ export const read = (file) => {
     return read(join(dirname(file), from)).members(name ?? each.imported.name)
   }
 
-  /** The members of a type, those that it inherits included, or of a constant object, by name: docstring, type and file. */
+  /** The members of a type, including inherited ones, or of a constant object, by name: docstring, type and file. */
   const members = (name) => {
     const found = new Map()
     const declared = declarations.find(
@@ -93,7 +95,7 @@ export const read = (file) => {
     return declared?.init ? literal(declared.init) : undefined
   }
 
-  /** The literals that stand where the code takes options apart, by name: `{ size = 10 }` and `options.size ?? 10`. */
+  /** The literals where the code destructures options, by name: `{ size = 10 }` and `options.size ?? 10`. */
   const defaults = () => {
     const found = new Map()
     walk(program, (node) => {

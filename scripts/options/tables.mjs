@@ -1,7 +1,7 @@
 /**
- * The tables of the page. `file` and `type` name the declaration of the options. `kinds` is the constant that refuses wrong
- * ones, in `file` or `kindsIn`. Defaults are read from `file` and `code`, or from its constant `defaults`. `like` is an earlier
- * table, whose rows are not repeated.
+ * The tables of the page. `file` and `type` name the declaration of the options. `kinds` is the constant that rejects wrong ones,
+ * in `file` or `kindsIn`. Defaults are read from `file` and `code`, or from its constant `defaults`. `like` is an earlier table,
+ * whose rows are not repeated.
  */
 const core = (path) => `packages/core/src/${path}.ts`
 const internal = core("faces/internal/options")

@@ -8,7 +8,7 @@ import { prints, refuses, verdict } from "./verdict.mjs"
 
 const page = readFileSync(join(root, "docs/testing.md"), "utf8")
 const [{ lines }] = extract("docs/testing.md", page)
-/** The page's test for Jest, and for a Node that does not know `await using`. */
+/** The page's test for Jest, and for a Node without `await using`. */
 const program = lines
   .filter((line) => !line.includes("node:test"))
   .join("\n")
@@ -39,7 +39,7 @@ const json = (value) => JSON.stringify(value, undefined, 2)
 const manifest = (type, jest) =>
   json({ name: "tests", private: true, type, jest: { testEnvironment: "node", ...jest } })
 
-/** A folder for each kind of project, in which the packages of the one around it are found. */
+/** A folder for each kind of project, which finds the packages of the project around it. */
 const files = {
   "required/package.json": manifest("commonjs"),
   "required/webhooks.test.js": required,
@@ -59,13 +59,13 @@ const files = {
 
 const versions = ["jest@30.5.2", "ts-jest@29.4.15", "typescript@5.9.3", "@types/jest@30", "@types/node@24"]
 
-/** Whether a Node lets Jest require what is an ES module: 24.9 and later. */
+/** Whether a Node lets Jest require an ES module: 24.9 and later. */
 const requires = (version) => {
   const [major, minor] = version.replace("v", "").split(".").map(Number)
   return major > 24 || (major === 24 && minor >= 9)
 }
 
-/** `nodes` are names and programs, `wanted` the tarballs and what they need beside them. */
+/** `nodes` are names and programs, `wanted` the tarballs and their other dependencies. */
 export const jest = async (nodes, ...wanted) => {
   const folder = await project("jest", files, ...wanted, ...versions)
   const passes = prints(/^/, /Tests: +1 passed, 1 total/)

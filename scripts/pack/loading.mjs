@@ -1,7 +1,6 @@
 /**
- * What an import of each entry loads, module by module: little more than `effect/Effect`, in few modules of ours, and of
- * drivers what a Lambda function needs before its first event. It is counted and not timed, so that it is the same on any
- * machine.
+ * The modules that an import of each entry loads: little more than `effect/Effect`, few modules of ours, and of drivers what a
+ * Lambda function needs before its first event. It counts instead of timing, which gives the same result on any machine.
  */
 import { call } from "./project.mjs"
 import { verdict } from "./verdict.mjs"
@@ -25,7 +24,7 @@ const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-
 const rabbitmq = ["@requeue/adapter-rabbitmq", "@requeue/adapter-rabbitmq/clean"]
 const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 
-/** The packages that an entry may load beside ours and Effect: none, or those that begin with one of these. */
+/** The packages that an entry may load besides ours and Effect: none, or those with one of these prefixes. */
 const entries = new Map([
   ...[...core, ...rabbitmq, ...sqs, ...others].map((entry) => [entry, /^$/]),
   ["@requeue/adapter-sqs/lambda", /^@(aws-sdk|aws|smithy)\//],

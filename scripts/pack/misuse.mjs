@@ -1,6 +1,5 @@
 /**
- * What a new user does wrong, or has otherwise than we have, in a project with all packages: each comes to what it should,
- * or to a message that says what to do.
+ * Mistakes and unusual setups of a new user, in a project with all packages: each works, or gives a message that says what to do.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -26,7 +25,7 @@ const using = `
   await using requeue = await connect("memory:")
   console.log(typeof requeue.send)`
 
-/** Packages as npm makes them: of CommonJS, as `npm init` says since its version 11, and of nothing that is said. */
+/** Packages as npm makes them: CommonJS, which `npm init` writes since version 11, and without a type. */
 const commonJs = JSON.stringify({ name: "user", type: "commonjs" })
 const silent = JSON.stringify({ name: "user" })
 
@@ -49,7 +48,7 @@ const files = {
 }
 
 const stays = prints(/^closed\n$/)
-/** The project is as it was for the other tests, and gets these files beside them. */
+/** The project is as it was for the other tests, plus these files. */
 export const misuse = async (name, node, folder) => {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
@@ -73,7 +72,7 @@ export const misuse = async (name, node, folder) => {
   ])
 }
 
-/** Programs that a bundler has made: `rolldown` is its command. */
+/** Bundled programs: `rolldown` is the bundler's command. */
 export const bundled = async (nodes, rolldown, folder) => {
   const bundle = async (file, ...more) => {
     const made = join(folder, "misuse/bundle", `${file}.out.mjs`)

@@ -15,7 +15,7 @@ const readme = readFileSync(new URL("../../packages/opentelemetry/README.md", im
 const [, packages] = /^npm install @requeue\/opentelemetry (.+)$/m.exec(readme)
 const pairs = [...readme.matchAll(/`(@opentelemetry\/api@[\d.]+ @opentelemetry\/core@\d+)`/g)].map(([, pair]) => pair)
 
-/** `node` is the Node to run on, `wanted` are the tarballs and what they need beside them. */
+/** `node` is the Node to run on, `wanted` are the tarballs and their other dependencies. */
 export const openTelemetry = (node, ...wanted) =>
   Promise.all(
     [packages, ...pairs].map(async (line, index) => {

@@ -66,7 +66,7 @@ const variants = [
   }
 ]
 
-/** `node` is the Node to run on, `wanted` are the tarballs and what they need. */
+/** `node` is the Node to run on, `wanted` are the tarballs and their other dependencies. */
 export const production = async (node, ...wanted) => {
   for (const { name, telemetry, type } of variants) {
     for (const one of telemetry) if (!page.includes(one)) throw new Error(`docs/production.md does not install ${one}`)

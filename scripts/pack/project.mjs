@@ -10,7 +10,7 @@ import "../kept.mjs"
 export const home = mkdtempSync(join(tmpdir(), "requeue-pack-"))
 process.on("exit", () => rmSync(home, { recursive: true, force: true }))
 
-/** The result of a program; `code` is undefined where it could not be run, or took longer than so many milliseconds. */
+/** The result of a program; `code` is undefined if it could not be run, or took longer than this many milliseconds. */
 export const call = (command, args, cwd, timeout = 300_000) =>
   new Promise((resolve) => {
     const options = { cwd, shell: process.platform === "win32", timeout }
@@ -20,7 +20,7 @@ export const call = (command, args, cwd, timeout = 300_000) =>
     })
   })
 
-/** The same for what everything else depends on. */
+/** The same for other dependencies. */
 export const must = async (command, args, cwd) => {
   const result = await call(command, args, cwd)
   if (result.code === 0) return result
@@ -42,7 +42,7 @@ export const project = async (name, files, ...wanted) => {
   return folder
 }
 
-/** A folder beside the projects that has one file, and no packages. */
+/** A folder next to the projects with one file, and no packages. */
 export const alone = (name, file) => {
   const folder = join(home, name)
   cpSync(file, join(folder, "main.mjs"))

@@ -1,6 +1,6 @@
 /**
- * Queues in a package of their own, which a producer and a consumer depend on: in TypeScript, with the tarballs as anybody
- * would have them. The producer is CommonJS, the consumer a module, and the other way round. Their sources are in `shared/`.
+ * Queues in a separate package, which a producer and a consumer depend on: in TypeScript, with the tarballs as users would have
+ * them. The producer is CommonJS, the consumer a module, and the other way round. Their sources are in `shared/`.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -71,7 +71,7 @@ const files = {
 const expected =
   /^send to queue orders: body: InvalidBody: items\[0\]\.price: .*\n2 items of 2026, then: orders undecodable\n$/
 
-/** `node` is the Node to run on, `wanted` are the tarballs and what they need beside them. */
+/** `node` is the Node to run on, `wanted` are the tarballs and their other dependencies. */
 export const shared = async (node, ...wanted) => {
   const beside = Object.keys(packages).map((name) => `./${name}`)
   const folder = await project("shared", files, ...wanted, ...beside, "zod@4.6.7")

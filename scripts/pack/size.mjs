@@ -1,4 +1,4 @@
-/** The bytes that a package takes up where it is installed, without those that it depends on. */
+/** The bytes of an installed package, without its dependencies. */
 import { globSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { verdict } from "./verdict.mjs"

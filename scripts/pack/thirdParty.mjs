@@ -1,8 +1,8 @@
 /**
- * An adapter of somebody else, beside the tarballs: as `requeue-adapter-acme`, which its scheme finds, and as
- * `@acme/requeue-broker`, which must be named and whose order has another id. Its source is `acme/adapter.ts`. It is
- * compiled against the tarballs, and reached in every way that there is: by programs, by each command of the command line,
- * and in a bundle. Bundles with drivers of networks are made as well.
+ * A third-party adapter, next to the tarballs: as `requeue-adapter-acme`, which its scheme finds, and as `@acme/requeue-broker`,
+ * which must be named and whose order has another id. Its source is `acme/adapter.ts`. It is compiled against the tarballs, and
+ * used in every way: by programs, by each command of the command line, and in a bundle. Bundles with drivers of networks are made
+ * as well.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -78,7 +78,7 @@ const targets = [
   ["--config named.yaml", "order-2"]
 ]
 
-/** Every command, and a word of what it prints. */
+/** Every command, and a word of its output. */
 const commands = {
   plan: () => "orders.dlq",
   verify: () => "orders",
@@ -109,7 +109,7 @@ const others = {
 const [, text] = /--banner:js='(.*)'/.exec(readFileSync(new URL("../../docs/adapters.md", import.meta.url), "utf8"))
 const banner = `--banner:js=${text}`
 
-/** Runs each of some things, so many at a time. */
+/** Runs a function for each item, this many at a time. */
 const each = async (things, most, run) => {
   const left = [...things]
   const work = async () => {
@@ -118,7 +118,7 @@ const each = async (things, most, run) => {
   await Promise.all(Array.from({ length: most }, work))
 }
 
-/** `node` is the Node to run on, `wanted` are the tarballs and what they need beside them. */
+/** `node` is the Node to run on, `wanted` are the tarballs and their other dependencies. */
 export const thirdParty = async (node, ...wanted) => {
   const beside = Object.keys(packages).map((name) => `./${name}`)
   const folder = await project("third-party", files, ...wanted, ...beside, "esbuild@0.28.2")

@@ -1,10 +1,10 @@
-/** Verdicts on what programs came to, a line each. */
+/** Verdicts on the results of programs, one line each. */
 let failures = 0
 
-/** Verdicts that were bad so far. */
+/** The number of bad verdicts so far. */
 export const failed = () => failures
 
-/** Prints a line; `wrong` says what is wrong with a result, or answers undefined. */
+/** Prints a line; `wrong` returns the error of a result, or undefined. */
 export const verdict = async (what, running, wrong) => {
   const result = await running
   const reason = wrong(result)
@@ -14,7 +14,7 @@ export const verdict = async (what, running, wrong) => {
   console.log(`FAILED  ${what}: ${reason} (exit code ${code})\n${stdout}${code === undefined ? error.message : stderr}`)
 }
 
-/** It ends well, prints what is expected, and warns of nothing but what is expected. */
+/** It ends well, prints the expected text, and warns only as expected. */
 export const prints =
   (expected, warning = /^$/) =>
   ({ code, stderr, stdout }) => {
@@ -23,7 +23,7 @@ export const prints =
     return expected.test(stdout) ? undefined : `it did not print ${expected}`
   }
 
-/** It ends with this exit code, and says this on standard error. */
+/** It ends with this exit code, and prints this on standard error. */
 export const refuses =
   (code, expected) =>
   ({ code: found, stderr }) => {

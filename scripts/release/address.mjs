@@ -1,7 +1,7 @@
 /**
- * The repository's address stands in one place, `repository` of the workspace's package.json. What is published has it in
- * its manifest, in the links of its README and in the runbooks of its alerts; what is in git has links that work in any
- * clone. Links lead to the version that is published, by the tag that is set for it.
+ * The repository's address is in one place, `repository` of the workspace's package.json. Published packages have it in their
+ * manifest, in the links of their README and in the runbooks of their alerts; files in git have links that work in any clone.
+ * Links lead to the published version, by its tag.
  */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
@@ -12,7 +12,7 @@ export const published = packages.filter(({ manifest }) => manifest.private !== 
 
 const readManifest = (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"))
 
-/** The address of a manifest's repository as people open it, `https://github.com/acme/requeue`; undefined without one. */
+/** The address of a manifest's repository in a browser, `https://github.com/acme/requeue`; undefined without one. */
 export const addressOf = ({ repository }) => {
   const url = typeof repository === "string" ? repository : repository?.url
   return /^(?:git\+)?(https:\/\/[^/]+\/[^/]+\/[^/]+?)(?:\.git)?\/?$/.exec(url ?? "")?.[1]
@@ -23,7 +23,7 @@ export const address = () => {
   const found = addressOf(readManifest("."))
   if (found !== undefined) return found
   throw new Error(
-    "The address of the repository is not set, so that nothing can be published: npm links to it, and its provenance names it.\n" +
+    "The address of the repository is not set, so nothing can be published: npm links to it, and its provenance names it.\n" +
       'Set it once, in package.json of the workspace: "repository": "git+https://github.com/OWNER/requeue.git"'
   )
 }
@@ -47,7 +47,7 @@ export const linksOf = (text, folder) =>
     anchor: anchor?.slice(1)
   }))
 
-/** The text of a README, or of alerts, as it is published: what led to a file of the clone leads to that of the tag. */
+/** The text of a README, or of alerts, as it is published: links to files of the clone lead to those of the tag. */
 export const fillText = (text, folder, address, tag) => {
   const target = (path) => {
     const kind = statSync(join(root, path)).isDirectory() ? "tree" : "blob"
@@ -60,7 +60,7 @@ export const fillText = (text, folder, address, tag) => {
   return linked.replaceAll(/^(\s+runbook: )(docs\/\S+)$/gm, (_line, start, path) => `${start}${target(path)}`)
 }
 
-/** Every file of a package that is filled, with the function that fills its text. */
+/** Every changed file of a package, with the function that fills its text. */
 const filled = ({ folder, manifest }, address) => {
   const tag = `${manifest.name}@${manifest.version}`
   const text = (file) => [file, (before) => fillText(before, folder, address, tag)]
@@ -80,7 +80,7 @@ export const changes = (address) =>
     })
   )
 
-/** What keeps a package from being published, as it lies in its folder; nothing where all is well. */
+/** Returns what keeps the package in this folder from being published; an empty list if nothing does. */
 export const problems = (folder) => {
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
   const readme = join(folder, "README.md")

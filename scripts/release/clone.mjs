@@ -1,14 +1,14 @@
-/** A copy of this checkout with what is not committed, as a repository of its own, in which a release changes nothing here. */
+/** A copy of this checkout with uncommitted changes, as a separate repository, where a release changes nothing here. */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import { home, must } from "../pack/project.mjs"
 import { root } from "../workspace.mjs"
 
-/** Git in a folder; answers what it prints. */
+/** Runs git in a folder; returns its output. */
 export const git = async (folder, ...args) => (await must("git", args, folder)).stdout.trim()
 
-/** Makes the copy; answers its folder. */
+/** Makes the copy; returns its folder. */
 export const copyOfCheckout = async () => {
   const folder = join(home, "checkout")
   const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {

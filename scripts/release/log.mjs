@@ -1,4 +1,4 @@
-/** The log of a rehearsal: every command with its exit code, its time and what it printed. */
+/** The log of a rehearsal: every command with its exit code, its time and its output. */
 import { writeFileSync } from "node:fs"
 import { relative } from "node:path"
 import { call, home } from "../pack/project.mjs"
@@ -11,7 +11,7 @@ export const say = (heading) => {
   parts.push(`\n## ${heading}`)
 }
 
-/** Runs a program as `call` does, and keeps what it printed. */
+/** Runs a program as `call` does, and keeps its output. */
 export const logged = async (command, args, cwd, timeout) => {
   const start = performance.now()
   const result = await call(command, args, cwd, timeout)

@@ -1,4 +1,4 @@
-/** Runs before a package is published (`prepublishOnly`), in its folder, and refuses what is not fit for npm. */
+/** Runs before a package is published (`prepublishOnly`), in its folder, and rejects one that is not fit for npm. */
 import { problems } from "./address.mjs"
 
 const found = problems(".")

@@ -1,6 +1,6 @@
 /**
- * A registry on 127.0.0.1 that lasts as long as the process: Verdaccio, with its data in the folder of the projects.
- * Packages of this workspace are only what is published to it; all others come from the registry that npm is set to.
+ * A registry on 127.0.0.1 for the life of the process: Verdaccio, with its data in the folder of the projects. It has the
+ * packages of this workspace that were published to it; all others come from npm's configured registry.
  */
 import { spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -38,10 +38,10 @@ const answers = async (url) => {
   throw new Error("Verdaccio does not answer after a minute")
 }
 
-/** Starts it, and makes it the registry of npm in this process and those that it starts. Answers its URL. */
+/** Starts it, and makes it the registry of npm in this process and its children. Returns its URL. */
 export const startRegistry = async () => {
   const outside = (await call("npm", ["config", "get", "registry"], home)).stdout.trim()
-  // It asks for node-fetch by a tag, which not every registry has.
+  // It requests node-fetch by a tag, which not every registry has.
   const manifest = JSON.stringify({ name: "registry", private: true, overrides: { "node-fetch": "2.7.0" } })
   const folder = await project("registry", { "package.json": manifest }, "verdaccio@6.10.4")
   const port = await freePort()
@@ -57,9 +57,9 @@ export const startRegistry = async () => {
   process.prependListener("exit", () => child.kill("SIGKILL"))
   await answers(url)
   const settings = join(folder, "npmrc")
-  // Who publishes there has to show a token, and any will do.
+  // Publishing requires a token, and any will do.
   writeFileSync(settings, `registry=${url}\n//127.0.0.1:${port}/:_authToken=rehearsal\nupdate-notifier=false\n`)
-  // With a cache of its own: npx runs again what it has installed under the same name and version before.
+  // With a separate cache: npx reruns what it has installed under the same name and version before.
   process.env.npm_config_cache = join(home, "npm-cache")
   process.env.npm_config_userconfig = settings
   delete process.env.npm_config_registry

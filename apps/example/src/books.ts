@@ -1,6 +1,6 @@
 /**
- * The books: every published message is delivered, dead-lettered or still queued, and only one of these. The numbers come
- * from the publisher, the receiver and the broker: the dispatcher does not count its own work.
+ * The books: every published message is delivered, dead-lettered or still queued, and only one of these. The numbers come from
+ * the publisher, the receiver and the broker: the dispatcher does not count its own work.
  */
 import type { Visit } from "./receiver.ts"
 
@@ -27,8 +27,8 @@ export interface Books {
   /** 2xx answers beyond a message's first. */
   readonly duplicates: number
   /**
-   * Messages that the receiver accepted, but whose reply the dispatcher did not get before it was interrupted. They do not
-   * count as delivered: the broker still has them and will deliver them again. That is delivery at least once.
+   * Messages that the receiver accepted, but whose reply the dispatcher did not get before it was interrupted. They do not count
+   * as delivered: the broker still has them and will redeliver them. This is at-least-once delivery.
    */
   readonly unconfirmed: number
 }

@@ -21,7 +21,7 @@ const brokers = {
   },
   sqs: {
     schemes: ["sqs"],
-    // The adapter waits for the end of its last poll, and the run ends as much later.
+    // The adapter waits for the end of its last poll, and the run ends that much later.
     options: { waitTime: "1000" }
   }
 } as const satisfies Record<string, Entry>
@@ -30,13 +30,12 @@ export type BrokerName = keyof typeof brokers
 
 export const available = Object.keys(brokers) as ReadonlyArray<BrokerName> // the keys of the object above
 
-/** The options in the URL of a broker that is started. */
 export const optionsOf = (name: BrokerName): Readonly<Record<string, string>> => {
   const entry: Entry = brokers[name]
   return entry.options ?? {}
 }
 
-/** Finds a broker by its name or by the scheme of its URL. Answers an error message where there is none. */
+/** Finds a broker by its name or by the scheme of its URL. Returns an error message if there is none. */
 export const find = (by: "name" | "scheme", text: string): (Entry & { readonly name: BrokerName }) | string => {
   const schemesOf = (name: BrokerName): ReadonlyArray<string> => brokers[name].schemes
   const name = available.find((known) => (by === "name" ? known === text : schemesOf(known).includes(text)))

@@ -5,10 +5,10 @@ import type { Books } from "./books.ts"
 /** Milliseconds that a broker may take to count all its messages. */
 const timeout = 60_000
 
-/** Milliseconds between two looks at the broker's counts. */
+/** Milliseconds between two reads of the broker's counts. */
 const pollInterval = 100
 
-/** Takes the books again and again, until they balance or `within` milliseconds have passed. */
+/** Computes the books until they balance or `within` milliseconds have passed. */
 export const close = async (
   takeBooks: () => Promise<Books>,
   say: (line: string) => void,
@@ -16,7 +16,7 @@ export const close = async (
 ): Promise<Books> => {
   const deadline = performance.now() + within
   let books = await takeBooks()
-  if (!books.balanced) say(`The books do not balance yet: the broker may count late, and has ${within / 1000} s for it`)
+  if (!books.balanced) say(`The books do not balance yet: the broker may count late. Waiting up to ${within / 1000} s`)
   while (!books.balanced && performance.now() < deadline) {
     await sleep(pollInterval)
     books = await takeBooks()

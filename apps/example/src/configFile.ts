@@ -1,4 +1,4 @@
-/** A config file for the command `requeue`, as long as a run lasts: it names the broker, with its password, and the queue. */
+/** A config file for the command `requeue` while a run lasts: it names the broker, with its password, and the queue. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ export const writeConfigFile = (broker: string, url: string): ConfigFile => {
   const folder = mkdtempSync(join(tmpdir(), "requeue-demo-"))
   const path = join(folder, "requeue.config.json")
   const document = { brokers: { [broker]: url }, queues: { [queue]: { retry: { maxRetries: 5 } } } }
-  // For its owner alone: the address has a password.
+  // Readable by its owner only: the address has a password.
   writeFileSync(path, JSON.stringify(document, null, 2), { mode: 0o600 })
   return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
 }

@@ -21,7 +21,7 @@ import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
 import { intro, redriving, summary, waiting } from "./summary.ts"
 
-/** Milliseconds after which a message that is due is counted as a rule, and a copy too many as well. */
+/** Milliseconds after which a due message, or a superfluous copy, has usually been counted. */
 const lateness = 1000
 
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
@@ -97,7 +97,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   }
 }
 
-/** Fails where the queues have messages: those of an earlier run, or of another program, would upset the books. */
+/** Fails if the queues have messages: those of an earlier run, or of another program, would distort the books. */
 const insistOnEmpty = async (requeue: Requeue): Promise<void> => {
   for (const name of [queue, deadLetterQueue]) {
     const { ready = 0 } = await requeue.counts(name)

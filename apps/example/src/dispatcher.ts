@@ -11,11 +11,11 @@ import type { Signals } from "./signals.ts"
 import { watch } from "./watch.ts"
 
 export interface Dispatcher {
-  /** Keeps this ledger from now on. Its feed starts after this, for its first message may be received at once. */
+  /** Uses this ledger from now on. Its feed starts after this, because its first message may be received at once. */
   readonly keep: (ledger: Ledger) => void
   /**
-   * Handles a feed. Answers how it was stopped; `null` where every message has ended. It is given up after so many milliseconds
-   * without any event; a person takes longer than a machine.
+   * Handles a feed. Returns how it was stopped; `null` if every message has ended. It stops after this many milliseconds without
+   * any event; a person may take longer than a machine.
    */
   readonly dispatch: (feed: Feed, stallAfter?: number) => Promise<Stop | null>
 }
@@ -30,7 +30,7 @@ export interface DispatcherOptions {
   readonly drain: number
 }
 
-/** Milliseconds without any event after which a run is given up; much more than a handler or a delay takes. */
+/** Milliseconds without any event after which a run stops; much more than a handler or a delay takes. */
 const timeout = 60_000
 
 export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
@@ -55,7 +55,7 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
     },
     dispatch: async (feed, stallAfter = timeout) => {
       const start = performance.now()
-      // The time since the last event was no stall: the books were taken, for example.
+      // The time since the last event was no stall: the books were computed, for example.
       lastEvent = start
       const snapshot = () => ({ feed, ledger, visits: receiver.visits, elapsed: performance.now() - start })
       const isOver = (): boolean => feed.isOver() && ledger.ended() >= feed.count()

@@ -1,4 +1,4 @@
-/** The subscribers of the webhooks: each replies in its own way, and has a weakness of its own. Pure. */
+/** The subscribers of the webhooks: each replies in its own way, and has a specific weakness. Pure. */
 import { draw } from "./random.ts"
 
 /** A subscriber's reaction to one request. */
@@ -42,7 +42,7 @@ const endpoints = {
   reports: { about: "no answer now and then", share: 8, weakness: 0.04, weak: () => ({ _tag: "Stall" }) },
   gateway: { about: "hangs up now and then", share: 8, weakness: 0.4, weak: () => ({ _tag: "HangUp" }) },
   billing: { about: "down", share: 6, weakness: 1, weak: (roll) => (roll < 0.5 ? fail(roll) : { _tag: "HangUp" }) },
-  moved: { about: "410 for ever", share: 4, weakness: 1, weak: () => ({ _tag: "Gone", status: 410 }) }
+  moved: { about: "410 forever", share: 4, weakness: 1, weak: () => ({ _tag: "Gone", status: 410 }) }
 } as const satisfies Record<string, Endpoint>
 
 export type EndpointName = keyof typeof endpoints

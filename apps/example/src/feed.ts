@@ -1,4 +1,4 @@
-/** Something that sends messages to the queue over time, and can be stopped. */
+/** Sends messages to the queue over time, and can be stopped. */
 export interface Feed {
   /** The number of messages that it sends unless it is stopped. */
   readonly total: number
@@ -6,7 +6,7 @@ export interface Feed {
   readonly count: () => number
   /** Whether it has finished, was stopped, or failed. */
   readonly isOver: () => boolean
-  /** Sends no more. Resolves when the messages under way are confirmed; rejects when the feed has failed. */
+  /** Stops sending. Resolves when the messages in flight are confirmed; rejects if the feed has failed. */
   readonly stop: () => Promise<void>
 }
 

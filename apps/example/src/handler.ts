@@ -1,6 +1,6 @@
 /**
- * The handler: delivers one webhook, and decides by the reply whether to retry. It knows neither the broker nor the number
- * and the delays of retries: those are the policy's.
+ * The handler: delivers one webhook, and decides by the reply whether to retry. It knows neither the broker nor the number and
+ * the delays of retries: those belong to the policy.
  */
 import { type Context, PermanentError, type Received, RetryLaterError } from "@requeue/core/promise"
 import { sign } from "./signature.ts"
@@ -26,16 +26,16 @@ export const makeHandler =
         "x-delivery-attempt": String(message.attempts),
         "x-hub-signature-256": sign(secret, body)
       },
-      // A signed payload must go to the address that subscribed, and to no other.
+      // A signed payload must go only to the address that subscribed.
       redirect: "manual",
       // Ends the request when the handler's time is up, and at shutdown.
       signal
     } as const
     const response = await fetch(urlOf(endpoint), request).catch((cause: unknown) => {
-      // A dead letter that says only "fetch failed" would not help.
+      // A dead letter with only "fetch failed" would not help.
       throw new Error(`${endpoint} cannot be reached`, { cause })
     })
-    // A connection is used again only when the body of its last response has been read.
+    // A connection is reused only after the body of its last response has been read.
     await response.arrayBuffer()
     if (response.ok) return
 

@@ -3,7 +3,7 @@ import type { Event } from "@requeue/core/promise"
 
 type Place = "in flight" | "retrying" | "delivered" | "dead" | "queued" | "dropped"
 
-/** Messages that ended after so many attempts. */
+/** Messages that ended after this many attempts. */
 export interface Ended {
   delivered: number
   deadLettered: number

@@ -23,7 +23,7 @@ const dispatch = async (options: Options): Promise<number> => {
   return isSound(report) ? 0 : 1
 }
 
-// A reader that ends before the program does, as in `| head`, is no error.
+// A reader that ends before the program does, as in `| head`, is not an error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error

@@ -1,4 +1,4 @@
-/** The command line. An error in it is told in one sentence, before anything is started. */
+/** The command line. An error in it is reported in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
 import { Delay } from "@requeue/core"
 import { BrokerUrl } from "@requeue/core/port"
@@ -7,14 +7,14 @@ import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {
   readonly broker: BrokerName
-  /** The address of the broker; `undefined` where one is started. */
+  /** The address of the broker; `undefined` if one is started. */
   readonly url: string | undefined
   readonly count: number
   readonly seed: number
-  /** Milliseconds that handlers may go on after a signal. */
+  /** Milliseconds that handlers may run after a signal. */
   readonly drain: number
   readonly json: boolean
-  /** Whether the dead letters wait for somebody who redrives them, as in the console, instead of being redriven at once. */
+  /** Whether the dead letters wait for an operator's redrive, as in the console, instead of being redriven at once. */
   readonly wait: boolean
 }
 
@@ -27,12 +27,12 @@ export const help = `Sends GitHub's example webhooks to subscribers that misbeha
 
 Usage: npm run demo -- [options]
 
-  --broker <name>     which broker carries the messages; there is: ${available.join(", ")} (default memory)
-  --url <url>         how to reach it (default: memory: for memory; of any other broker, one is started on
+  --broker <name>     the broker; there is: ${available.join(", ")} (default memory)
+  --url <url>         its address (default: memory: for memory; any other broker is started on
                       127.0.0.1 for this run, and stopped at its end)
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
-  --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
+  --drain <duration>  how long handlers may run after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
                       (default 15s: longer than the 10 seconds that a handler may take)
   --json              one JSON object as the last line of stdout; progress goes to stderr
   --wait              leaves the dead letters to you, with the subscribers well again: it writes a config file, says
@@ -70,7 +70,7 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
   if (values.help) return "help"
   const { broker, url } = readBroker(values.broker, values.url)
   if (values.wait && broker === "memory") {
-    throw new UsageError("--wait: no other process sees the memory broker; give --broker rabbitmq, nsq or sqs")
+    throw new UsageError("--wait: no other process sees the memory broker; use --broker rabbitmq, nsq or sqs")
   }
   return {
     broker,
@@ -87,7 +87,7 @@ const readArgs = (args: ReadonlyArray<string>) => {
   try {
     return parseArgs({ args: [...args], options: definitions, strict: true }).values
   } catch (error) {
-    // Node's first sentence tells the mistake; the others are advice about positional arguments.
+    // Node's first sentence describes the mistake; the others are advice about positional arguments.
     const [mistake] = (error instanceof Error ? error.message : String(error)).split(". ")
     throw new UsageError(`${mistake}. Try --help`)
   }

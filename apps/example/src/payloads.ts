@@ -13,7 +13,7 @@ export interface Webhook {
 // Cast, because the package's types describe a CommonJS module with a default; the JSON itself is the list.
 const definitions = json as unknown as ReadonlyArray<{ name: string; examples: ReadonlyArray<unknown> }>
 
-/** All examples with the names of their events, shuffled so that kinds are mixed. */
+/** All examples with the names of their events, shuffled to mix the kinds. */
 export const examples = definitions
   .flatMap(({ examples: payloads, name }) =>
     payloads.map((payload, index) => ({ event: name, payload, order: hash(0, name, index) }))

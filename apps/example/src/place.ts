@@ -1,4 +1,4 @@
-/** The place of a run's broker: the address that was given, or a broker that is started for the run. */
+/** The place of a run's broker: the given address, or a broker that is started for the run. */
 import { optionsOf } from "./brokers.ts"
 import type { Options } from "./options.ts"
 
@@ -19,7 +19,7 @@ export const settle = async ({ broker, url }: Options, say: (line: string) => vo
   if (broker === "memory") return given(url ?? "memory:", "nothing")
   if (url !== undefined) return given(url, "for good")
   say(`Starting ${broker} on this machine ...`)
-  // Loaded only here, because the memory broker does not need it.
+  // Imported lazily: the memory broker does not need it.
   const { start } = await import("@requeue/brokers")
   const server = await start(broker, { say })
   const address = new URL(server.url)

@@ -41,7 +41,7 @@ const bar = (share: number, paint: Paint): string => {
   return paint("green", "━".repeat(full)) + paint("dim", "─".repeat(barWidth - full))
 }
 
-/** Shows the state on a terminal of 80 columns. */
+/** Formats the state for a terminal of 80 columns. */
 export const lines = (snapshot: Snapshot, paint: Paint): ReadonlyArray<string> => {
   const { dead, delivered, inFlight, queued, rate, retrying, share } = figures(snapshot)
   const state = (name: string, color: Parameters<Paint>[0], count: number, note = ""): string =>
@@ -61,7 +61,7 @@ export const lines = (snapshot: Snapshot, paint: Paint): ReadonlyArray<string> =
   ]
 }
 
-/** Shows the state in a log. */
+/** Formats the state for a log. */
 export const line = (snapshot: Snapshot): string => {
   const { dead, delivered, inFlight, queued, rate, retrying, share } = figures(snapshot)
   return [

@@ -3,17 +3,17 @@ import { turn } from "./ledger.ts"
 import type { Visit } from "./receiver.ts"
 
 export interface Punctuality {
-  /** The number of retries that came and whose due time is known. */
+  /** The number of retries that arrived and whose due time is known. */
   readonly measured: number
-  /** The number of retries that came before they were due. It must be 0. */
+  /** The number of retries that arrived before they were due. It must be 0. */
   readonly early: number
   /** Milliseconds of lateness, by the broker, the wait for a free handler, and the way to the receiver. */
   readonly lateness: { readonly min: number; readonly median: number; readonly p99: number; readonly max: number }
 }
 
 /**
- * Measures the lateness of retries. A retry is due at the later of two times: the one that the dispatcher asked the broker
- * for, and the one that the receiver asked for with Retry-After in its reply before.
+ * Measures the lateness of retries. A retry is due at the later of two times: the dispatcher's request to the broker, and the
+ * Retry-After in the receiver's previous reply.
  */
 export const measure = (visits: ReadonlyArray<Visit>, due: ReadonlyMap<string, number>): Punctuality => {
   const askedByReceiver = new Map<string, number>()

@@ -1,6 +1,6 @@
 /**
- * Repeatable random numbers: each depends on the seed and on its purpose, and on no number before it. So the order in which
- * messages arrive does not matter.
+ * Repeatable random numbers: each depends on the seed and on its purpose, and on no number before it. So the order of arrival
+ * does not matter.
  */
 
 /** A whole number of 32 bits: FNV-1a over the text, then the finaliser of MurmurHash3 to spread it. */
@@ -24,6 +24,6 @@ export const uuid = (seed: number, ...parts: ReadonlyArray<string | number>): st
         .padStart(8, "0")
     )
     .join("")
-  // Version 8 is for algorithms of one's own. The digit a stands for the variant of RFC 9562.
+  // Version 8 is for custom algorithms. The digit a stands for the variant of RFC 9562.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
 }

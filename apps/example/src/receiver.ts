@@ -1,6 +1,6 @@
 /**
- * The receiver: an HTTP server on this machine that plays all subscribers. It checks the signature of every request, and
- * records it with its time. It knows nothing of queues, so its record shows the dispatcher from outside.
+ * The receiver: an HTTP server on this machine that plays all subscribers. It checks the signature of every request, and records
+ * it with its time. It does not know the queues, so its record shows the dispatcher from outside.
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -15,7 +15,7 @@ export interface Visit {
   readonly attempt: number
   readonly at: number
   readonly answer: Reply["_tag"]
-  /** The time before which it must not come again; `undefined` where the reply has no Retry-After. */
+  /** The time before which it must not be sent again; `undefined` if the reply has no Retry-After. */
   readonly notBefore: number | undefined
   /** Whether a 2xx was sent. */
   accepted: boolean
@@ -25,7 +25,7 @@ export interface Receiver {
   readonly urlOf: (endpoint: string) => URL
   /** Every signed request to an endpoint, in the order of arrival. */
   readonly visits: ReadonlyArray<Visit>
-  /** The number of requests that were refused: without a valid signature, or to no endpoint. */
+  /** The number of rejected requests: without a valid signature, or to no endpoint. */
   readonly rejected: () => number
   /** Makes every endpoint reply 2xx from now on. */
   readonly heal: () => void
@@ -74,10 +74,10 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
   }
 
   const server = createServer((request, response) => {
-    // A request that breaks off is not accepted, and the dispatcher deals with it.
+    // An aborted request is not accepted, and the dispatcher handles that.
     receive(request, response).catch(() => response.destroy())
   })
-  // Longer than the client keeps idle connections, so that none is closed during a request.
+  // Longer than the client keeps idle connections: none is closed during a request.
   server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -117,11 +117,11 @@ const read = async (request: IncomingMessage): Promise<Buffer> => {
 
 /** Makes the text of a Retry-After header, and its time on the monotonic clock. */
 const retryAfterOf = ({ form, seconds }: Extract<Reply, { _tag: "Busy" }>) => {
-  // Taken before the date: a pause of the process in between makes the time earlier, never later.
+  // Read before the date: a pause of the process in between makes the time earlier, never later.
   const at = performance.now()
   if (form === "seconds") return { value: String(seconds), notBefore: at + seconds * 1000 }
   const now = Date.now()
-  // HTTP dates have whole seconds, rounded up here, so that the date is never too early.
+  // HTTP dates have whole seconds. Rounded up, the date is never too early.
   const date = Math.ceil((now + seconds * 1000) / 1000) * 1000
   // Date.now() is rounded down to whole milliseconds: one less keeps the time from being too late.
   return { value: new Date(date).toUTCString(), notBefore: at + (date - now) - 1 }

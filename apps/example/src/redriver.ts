@@ -1,4 +1,4 @@
-/** Redrives the dead letters at a limited rate, so that subscribers that have just recovered are not overloaded; or lets others. */
+/** Redrives the dead letters at a limited rate, to protect subscribers that have just recovered; or leaves that to others. */
 import type { DeadLetterQueue } from "@requeue/operations/promise"
 import { type Feed, makeFeed } from "./feed.ts"
 
@@ -18,7 +18,7 @@ export const startRedrive = (deadLetters: Pick<DeadLetterQueue, "redrive">, tota
     })
   })
 
-/** The dead letters that somebody else redrives, who tells by a signal when they have done so. */
+/** Leaves the redrive to others, who report its end by a signal. */
 export const awaitRedrive = (total: number): Feed => ({
   total,
   count: () => total,

@@ -16,7 +16,7 @@ export const legend = "• 2xx   5 500/502   R Retry-After   s no answer in time
 
 const width = 32
 
-/** The number of recent visits to look at: the rarest subscriber has 1 of 25. */
+/** The number of recent visits to show: the rarest subscriber has 1 of 25. */
 const window = 1500
 
 export const table = (visits: ReadonlyArray<Visit>, paint: Paint): ReadonlyArray<string> => {

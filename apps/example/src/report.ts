@@ -1,4 +1,4 @@
-/** The report of a run, as data. `--json` prints it, and the summary shows it. */
+/** The report of a run, as data. `--json` prints it, and the summary formats it. */
 import type { Books } from "./books.ts"
 import type { BrokerName } from "./brokers.ts"
 import type { Causes } from "./causes.ts"
@@ -27,10 +27,10 @@ export interface Report extends Books, Punctuality, Causes {
   readonly timedOut: number
   /** The numbers of messages that ended, by their number of attempts. */
   readonly attempts: Readonly<Record<string, Ended>>
-  /** The number of requests that the receiver refused, for example for a wrong signature. */
+  /** The number of requests that the receiver rejected, for example for a wrong signature. */
   readonly rejected: number
   readonly stopped: Stop | null
-  /** The books after the dead letters were redriven to a healed receiver; `null` where there was no redrive. */
+  /** The books after the dead letters were redriven to a healed receiver; `null` without a redrive. */
   readonly redrive: (Books & { readonly redriven: number }) | null
 }
 

@@ -3,12 +3,12 @@ import { styleText } from "node:util"
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan"
 
-/** Colors a text, or leaves it as it is where colors are not wanted: no terminal, or NO_COLOR. */
+/** Colors a text, or leaves it unchanged without a terminal or with NO_COLOR. */
 export type Paint = (style: Style, text: string) => string
 
 export interface Screen {
   readonly paint: Paint
-  /** Shows the state: on a terminal in place of the one before, else every 2 seconds, and always the `last`. */
+  /** Shows the state: on a terminal it replaces the previous one, else it adds a line every 2 seconds, and always the `last`. */
   readonly draw: (block: () => ReadonlyArray<string>, line: () => string, last: boolean) => void
   /** Writes below the last state. */
   readonly print: (text: string) => void
@@ -17,7 +17,7 @@ export interface Screen {
 /** The columns and rows that a terminal needs for the block; a smaller one gets lines. */
 const [columns, rows] = [80, 22]
 
-/** Milliseconds from one line to the next. */
+/** Milliseconds between two lines. */
 const lineInterval = 2000
 
 export const makeScreen = (stream: NodeJS.WriteStream): Screen => {

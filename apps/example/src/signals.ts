@@ -1,4 +1,4 @@
-/** SIGTERM and Ctrl-C: the first asks for a drain, the second ends the program at once. */
+/** SIGTERM and Ctrl-C: the first starts a drain, the second ends the program at once. */
 import { constants } from "node:os"
 
 const watched = ["SIGINT", "SIGTERM"] as const

@@ -13,7 +13,7 @@ import type { Paint } from "./screen.ts"
 export const intro = ({ broker, count, seed }: Options, { name }: Place, schedule: string, paint: Paint): string =>
   [
     `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${name}), seed ${seed}`,
-    `${number(count)} GitHub webhooks for ${names.length} subscribers, most of them in trouble`,
+    `${number(count)} GitHub webhooks for ${names.length} subscribers, most of which fail`,
     paint("dim", schedule),
     paint("dim", legend),
     ""
@@ -37,7 +37,13 @@ const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<strin
     row("still queued", queued, "in webhooks, counted by the broker"),
     ...(entries.unconfirmed === 0
       ? []
-      : [row("unconfirmed", number(entries.unconfirmed), "of these: taken, but interrupted before the answer came")]),
+      : [
+          row(
+            "unconfirmed",
+            number(entries.unconfirmed),
+            "of these: accepted, but interrupted before the answer arrived"
+          )
+        ]),
     row(
       "balanced",
       good(balanced, balanced ? "yes" : "NO", paint),
@@ -76,7 +82,7 @@ const punctuality = (
   { duplicates, early, lateness, measured, retried }: Report,
   paint: Paint
 ): ReadonlyArray<string> => [
-  paint("bold", "Delay asked against delay honoured, timed at the receiver"),
+  paint("bold", "Requested delay against actual delay, timed at the receiver"),
   row("retries", number(retried), `${number(measured)} of them arrived and were timed`),
   row("early", good(early === 0, number(early), paint), "before they were due: must be 0"),
   row("late", `${lateness.median} ms`, `median; min ${lateness.min}, p99 ${lateness.p99}, max ${lateness.max} ms`),
@@ -98,7 +104,7 @@ const stop = ({ keeps, queued, redrive, stopped }: Report, paint: Paint): Readon
   const end = complete ? "every handler ended in time" : `${number(interrupted)} handlers were interrupted`
   return [
     "",
-    paint("bold", by === "stall" ? "Given up: nothing moved any more" : `Stopped by ${by}`),
+    paint("bold", by === "stall" ? "Stopped: nothing moved any more" : `Stopped by ${by}`),
     `  drained in ${(drainMs / 1000).toFixed(1)} s; ${end}`,
     ...(left > 0 ? [`  the ${number(left)} messages still queued ${fates[keeps]}`] : [])
   ]
@@ -117,17 +123,17 @@ export const summary = (report: Report, paint: Paint): string =>
 
 /** The text before the redrive. */
 export const redriving = (count: number, paint: Paint): string =>
-  `\n${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters go back to work\n`
+  `\n${paint("bold", "The subscribers have recovered")}: ${number(count)} dead letters are redriven\n`
 
-/** The text where dead letters wait for somebody who redrives them. */
+/** The text if dead letters wait for an operator's redrive. */
 export const waiting = (count: number, config: string, paint: Paint): string =>
   [
     "",
-    `${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters wait for you. In another terminal, at the root of the repository:`,
+    `${paint("bold", "The subscribers have recovered")}: ${number(count)} dead letters wait for you. In another terminal, at the root of the repository:`,
     "",
     `  npm run requeue -- console --config ${config}`,
     "",
-    "Ctrl-C ends this, and makes up the books.",
+    "Ctrl-C ends this and prints the books.",
     ""
   ].join("\n")
 
@@ -135,7 +141,7 @@ export const waiting = (count: number, config: string, paint: Paint): string =>
 export const epilogue = (report: Report, paint: Paint): string => {
   const { redrive } = report
   const verdict = isSound(report)
-    ? paint("green", "Every message is accounted for, and none came early.")
+    ? paint("green", "Every message is accounted for, and none was early.")
     : paint("red", "Something is wrong: see above.")
   return [
     ...(redrive === null ? [] : ["", ...books("Books after the redrive", redrive, paint)]),

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { line, lines, type Snapshot } from "./progress.ts"
 import type { Screen } from "./screen.ts"
 
-/** Milliseconds from one picture to the next. */
+/** Milliseconds between two frames. */
 const interval = 100
 
 export const watch = async (screen: Screen, snapshot: () => Snapshot, isOver: () => boolean): Promise<void> => {
   for (;;) {
-    // Checked before the picture is made, so that the last picture shows the end.
+    // Checked before the frame is drawn, so the last frame shows the end.
     const over = isOver()
     const now = snapshot()
     screen.draw(

@@ -20,7 +20,7 @@ test("books that balance are final, without a word", async () => {
 test("a broker that counts late is waited for, which is said once", async () => {
   const said: Array<string> = []
   expect(await close(countsOf(0, 4, 2, 3), (line) => said.push(line))).toEqual(booksWith(3))
-  expect(said).toEqual(["The books do not balance yet: the broker may count late, and has 60 s for it"])
+  expect(said).toEqual(["The books do not balance yet: the broker may count late. Waiting up to 60 s"])
 })
 
 test.each([2, 4])(

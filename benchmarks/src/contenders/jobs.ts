@@ -1,10 +1,10 @@
-/** What workloads are told, whatever they run on. */
+/** The input of workloads, on every broker. */
 
-/** How much there is to do; the runner tells everybody. */
+/** The amount of work, from the runner. */
 export interface Work {
   /** Counted messages. */
   readonly messages: number
-  /** Messages before those. */
+  /** Messages of the warm-up. */
   readonly warmUp: number
 }
 
@@ -14,10 +14,10 @@ export interface Place extends Work {
   readonly queue: string
 }
 
-/** What the handler gets that takes everything, awaits nothing, and has it acknowledged. */
+/** What the handler receives; it awaits nothing, and everything is acknowledged. */
 export interface Handling {
   readonly body: "bytes" | "json"
-  /** Whether it gets one at a time, or as many as half of what may be in progress. */
+  /** Whether it receives one at a time, or batches of half of the messages in progress. */
   readonly batch: boolean
 }
 

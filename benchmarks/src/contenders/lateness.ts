@@ -1,11 +1,11 @@
-/** Keeps the books of what comes later: when each was due, when it came, and that each came once. */
+/** Records delayed messages: when each was due, when it arrived, and that each arrived once. */
 import type { Meter } from "../Meter.ts"
 import { quantile } from "../statistics.ts"
 
 /** Delays in milliseconds, from a list with commas. */
 export const list = (delays: string): ReadonlyArray<number> => delays.split(",").map(Number)
 
-/** For one message after the other the delay after which it is to come again, each in its turn; or none. */
+/** Returns for each message the delay after which it is redelivered, in rotation; or none. */
 export const turns = (delays: ReadonlyArray<number>, failing: number): (() => number | undefined) => {
   let turn = 0
   return () => {
@@ -23,7 +23,7 @@ export const make = () => {
   let unexpected = 0
 
   return {
-    /** It is to come `delay` milliseconds from now. */
+    /** It is due `delay` milliseconds from now. */
     due: (id: string, delay: number): void => {
       waiting.set(id, { at: performance.now() + delay, group: `${delay} ms` })
     },

@@ -1,4 +1,4 @@
-/** What message-queue-toolkit's consumers want on every broker: the schema of the message, and services that say nothing. */
+/** What message-queue-toolkit's consumers need on every broker: the schema of the message, and silent services. */
 import { MessageHandlerConfigBuilder, type QueueDependencies } from "@message-queue-toolkit/core"
 import { z } from "zod"
 import type { Meter } from "../Meter.ts"

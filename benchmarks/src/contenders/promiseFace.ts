@@ -1,4 +1,4 @@
-/** What this project's Promise face does on every broker. */
+/** What Requeue's Promise face does on every broker. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import type { Requeue } from "@requeue/core/promise"
 import type { Meter } from "../Meter.ts"
@@ -7,7 +7,7 @@ import { publishing } from "./publishing.ts"
 
 export const bytesOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.bytes })
 
-/** A queue of what the handler gets. */
+/** A queue of what the handler receives. */
 export const sourceOf = (queue: string, body: Handling["body"]) =>
   body === "json" ? QueueDefinition.make(queue) : bytesOf(queue)
 
@@ -19,7 +19,7 @@ export type Options =
       readonly concurrency?: number
     }
 
-/** For a consumer that holds no more than `window`: its concurrency, or what is in progress, and one that is being filled. */
+/** For a consumer that holds at most `window`: its concurrency, or the batches in progress and the next one. */
 export const within = (window: number, { batch }: Pick<Handling, "batch">): Options =>
   batch ? { batch: { maxBatchSize: window / 2, maxBatchTimeout: 50 } } : { concurrency: window - 1 }
 
@@ -44,7 +44,7 @@ export const publish = async (requeue: Requeue, job: Publish, meter: Meter): Pro
   await publishing(job, meter, () => requeue.send(target, body))
 }
 
-/** To as many queues in turn, which the first messages make known. */
+/** To this many queues in rotation; the warm-up declares them. */
 export const publishToMany = async (
   requeue: Requeue,
   job: Publish & { readonly queues: number },

@@ -2,7 +2,7 @@
 import type { Meter } from "../Meter.ts"
 import type { Publish } from "./jobs.ts"
 
-/** Sends all of it, so many at a time, the next when one is confirmed. */
+/** Sends all messages, this many at a time; a confirmation starts the next. */
 export const publishing = async (
   { inFlight, messages, warmUp }: Pick<Publish, "inFlight" | "messages" | "warmUp">,
   meter: Meter,

@@ -1,4 +1,4 @@
-/** What it costs to take everything from a queue, as bytes and as JSON. */
+/** The cost of taking everything from a queue, as bytes and as JSON. */
 import type { Entries, Job } from "../Contender.ts"
 import type { Case } from "../Suite.ts"
 
@@ -7,7 +7,7 @@ export interface Contenders {
   readonly json: Entries
 }
 
-/** How many messages may be in progress: how the cases name that, what is told of it, and how much there is to do. */
+/** The messages in progress: their name in the cases, their settings, and the amount of work. */
 export interface Window {
   readonly name: string
   readonly job: Job

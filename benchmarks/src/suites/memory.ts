@@ -34,7 +34,7 @@ export const memory: Suite = {
   ]
 }
 
-/** Every entry handles as many messages; what differs is how many more wait behind them. */
+/** Every entry handles the same number of messages; the backlog after them differs. */
 export const growth: Suite = {
   name: "growth",
   summary: "CPU and heap per message at backlogs of 10,000, 100,000 and 1,000,000",
@@ -59,7 +59,7 @@ export const growth: Suite = {
 /** Calls on the messages of a batch cost the same whatever its size. */
 export const batches: Suite = {
   name: "batches",
-  summary: "500,000 messages in batches of 10 and of 100, each acked by itself, or all at once",
+  summary: "500,000 messages in batches of 10 and of 100, each acked separately, or all at once",
   byDefault: true,
   venue: undefined,
   rounds: 5,
@@ -76,7 +76,7 @@ export const batches: Suite = {
     }))
 }
 
-/** Every queue has got a message in the warm-up. */
+/** Every queue has received a message in the warm-up. */
 export const queues: Suite = {
   name: "queues",
   summary: "send 200,000 messages to 10, 1,000 and 10,000 queues in turn",

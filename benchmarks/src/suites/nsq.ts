@@ -63,13 +63,13 @@ export const nsqPublish: Suite = {
 export const nsqRetry: Suite = {
   ...suite,
   name: "nsq-retry",
-  summary: "2,000 messages on NSQ that fail once and come again after 1 s",
+  summary: "2,000 messages on NSQ that fail once and are retried after 1 s",
   cases: (size) => [
     {
       name: "all fail once, 1 s",
       messages: size(2000),
       warmUp: 0,
-      // In a channel that is new, nsqd looks for what is due only after 5 s.
+      // In a new channel, nsqd checks for due messages only after 5 s.
       job: { maxInFlight: 100, delay: 1000, filled: true, age: 6000 },
       entries: [of("retry", "nsqjs"), of("retry", "requeue")]
     }

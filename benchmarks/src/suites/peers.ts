@@ -4,7 +4,7 @@ import type { Suite } from "../Suite.ts"
 const rabbitmq = entries("rabbitmq")
 const redis = entries("redis")
 
-/** References: another broker and other promises, so that the figures say what a whole system does, and not who is better. */
+/** References: another broker with other promises. The figures describe whole systems, and do not rank them. */
 export const peers: Suite = {
   name: "peers",
   summary: "Requeue on RabbitMQ and BullMQ on Redis: handle 20,000 messages, and publish as many",

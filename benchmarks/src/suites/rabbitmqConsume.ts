@@ -74,7 +74,7 @@ export const rabbitmqCold: Suite = {
   ]
 }
 
-/** Fails when the CPU per message, compared with raw of the same run, is twice what it was when this was written. */
+/** Fails if the CPU per message, compared with raw of the same run, is twice what it was when this was written. */
 export const guard: Suite = {
   ...suite,
   name: "guard",
@@ -90,6 +90,6 @@ export const guard: Suite = {
       entries: [raw, ...ours]
     }
   ],
-  // Usually 1.0 to 1.3 of so few messages.
+  // Usually 1.0 to 1.3 with so small a number.
   limits: { requeue: 2, "requeue, batches": 2 }
 }

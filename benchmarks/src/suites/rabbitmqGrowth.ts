@@ -3,7 +3,7 @@ import type { Suite } from "../Suite.ts"
 
 const of = entries("rabbitmq")
 
-/** What the broker's own work costs the client is in the raw client's figures of the same backlog as well. */
+/** The raw client's figures with the same backlog show what the broker's own work costs a client. */
 export const rabbitmqGrowth: Suite = {
   name: "rabbitmq-growth",
   summary:

@@ -16,7 +16,7 @@ const byHand = "amqplib, wait queue by hand"
 export const rabbitmqRetry: Suite = {
   ...suite,
   name: "rabbitmq-retry",
-  summary: "2,000 messages that fail once and come again after 1 s",
+  summary: "2,000 messages that fail once and are retried after 1 s",
   cases: (size) => [
     {
       name: "all fail once, 1 s",
@@ -31,7 +31,7 @@ export const rabbitmqRetry: Suite = {
 export const rabbitmqFailing: Suite = {
   ...suite,
   name: "rabbitmq-failing",
-  summary: "20,000 messages of which 1, 10 or 50 % fail once and come again after 1 s",
+  summary: "20,000 messages of which 1, 10 or 50 % fail once and are retried after 1 s",
   cases: (size) =>
     [1, 10, 50].map((failing) => ({
       name: `${failing} % fail once`,
@@ -40,7 +40,7 @@ export const rabbitmqFailing: Suite = {
       job: { prefetch: 100, delays: "1000", failing, filled: true, rehearsed: size(1000) },
       entries: [
         ...against(byHand),
-        // What a failing minority costs is told by the same without it.
+        // A run without failures shows what a failing minority costs.
         ...(failing === 1 ? [of("retry", "requeue", "requeue, none fails", { failing: 0 })] : [])
       ]
     }))
@@ -49,7 +49,7 @@ export const rabbitmqFailing: Suite = {
 export const rabbitmqSteady: Suite = {
   ...suite,
   name: "rabbitmq-steady",
-  summary: "500 messages a second for 10 s, of which 10 % fail once and come again after 1 s: are they on time?",
+  summary: "500 messages a second for 10 s, of which 10 % fail once and are retried after 1 s: are they on time?",
   cases: (size) => [
     {
       name: "10 % fail once, 1 s",
@@ -72,7 +72,7 @@ export const rabbitmqDelays: Suite = {
   ...suite,
   name: "rabbitmq-delays",
   summary:
-    "1,000 messages that come again after 100 ms to 5 s, mixed; in a process that has done so before, and in a cold one",
+    "1,000 messages that are retried after 100 ms to 5 s, mixed; in a process that has done so before, and in a cold one",
   rounds: 3,
   cases: (size) => [
     {

@@ -32,7 +32,7 @@ export const sqsConsume: Suite = {
 
 export const sqsRetry: Suite = {
   name: "sqs-retry",
-  summary: "1,000 messages on SQS of which every second one fails once and comes again after 1 s",
+  summary: "1,000 messages on SQS of which every second one fails once and is retried after 1 s",
   byDefault: true,
   venue: "sqs",
   rounds: 5,

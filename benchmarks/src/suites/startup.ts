@@ -18,7 +18,7 @@ const faces = ["@requeue/core", "@requeue/core/promise"]
 const adapters = ["memory", "rabbitmq", "nsq", "sqs"].map((broker) => `@requeue/adapter-${broker}`)
 const drivers = ["amqplib", "nsqjs", "@aws-sdk/client-sqs"]
 
-/** Neither needs a server to begin with. */
+/** Neither needs a server at the start. */
 const ready: Case = {
   name: "ready",
   messages: 1,

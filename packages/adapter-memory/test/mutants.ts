@@ -4,7 +4,7 @@ import type { Mutant } from "@requeue/conformance"
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "makes a queue that is counted",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "inspect/admin.ts",
     text: "count(capabilities, queues.all.get(name))",
     replacement: "count(capabilities, queues.get(name))"
@@ -25,7 +25,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "forgets the history of a retry",
-    kills: "the history tells the failed attempts before the last one",
+    kills: "the history has the failed attempts before the last one",
     file: "settle/settle.ts",
     text: "message.metadata = { ...message.metadata, history, notBefore }",
     replacement: "message.metadata = { ...message.metadata, history: history.slice(0, 0), notBefore }"
@@ -39,7 +39,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "does not say that a delivery is a redelivery",
-    kills: "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    kills: "a lease that is not extended ends: the message comes to another process, and the attempt counts",
     file: "consume/toDelivery.ts",
     text: "redelivered: deliveries > 1",
     replacement: "redelivered: deliveries > 1000"
@@ -60,14 +60,14 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "keeps what is unsettled when a subscription ends",
-    kills: "what is unsettled when a subscription ends comes back",
+    kills: "unsettled messages of a subscription that ends are redelivered",
     file: "consume/subscribe.ts",
     text: "dispatch.lose(consumer.queue, [...consumer.receipts])",
     replacement: ""
   },
   {
     name: "does not tell its consumers that the connection was lost",
-    kills: "a message that comes again while its handler runs is not run again when that run succeeds",
+    kills: "a message that is redelivered while its handler runs is not run again when that run succeeds",
     file: "inspect/control.ts",
     text: "for (const { options } of consumers) options.onReconnect()",
     replacement: ""

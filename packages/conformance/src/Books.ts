@@ -1,9 +1,9 @@
 /**
  * The books of a queue: published = acked + dead-lettered + dropped + still queued, whatever broke in between.
  *
- * When to use: in fault tests of an adapter. A consumer enters what it does into the books. The test cuts connections,
- * restarts the broker or kills a consumer, and waits until every message has ended. Then it looks into the queues with the
- * broker's own client, and the books must balance. {@link Workload} has messages and a consumer for this.
+ * Use them in fault tests of an adapter. A consumer records what it does in the books. The test cuts connections, restarts the
+ * broker or kills a consumer, and waits until every message has ended. Then it reads the queues with the broker's own client, and
+ * the books must balance. {@link Workload} has messages and a consumer for this.
  */
 import type { Event } from "@requeue/core"
 import type * as Effect from "effect/Effect"
@@ -29,7 +29,7 @@ export interface Books {
 }
 
 /**
- * Opens the books of messages that are to be published.
+ * Opens the books for messages that a test will publish.
  *
  * @example
  * ```ts
@@ -61,20 +61,20 @@ export const make = (published: ReadonlyArray<string>): Books => {
   }
 }
 
-/** Answers the messages that have not ended so far: of all, or of those in `of`. */
+/** Returns the messages that have not ended so far: of all, or of those in `of`. */
 export const missing = (
   { acked, deadLettered, dropped, published }: Books,
   of: ReadonlyArray<string> = published
 ): ReadonlyArray<string> => of.filter((id) => !acked.has(id) && !deadLettered.has(id) && !dropped.has(id))
 
-/** Answers the number of messages that have ended. */
+/** Returns the number of messages that have ended. */
 export const ended = (books: Books): number => books.published.length - missing(books).length
 
 /**
- * Waits until every message has ended, or every message in `of`. Fails with {@link Check.CheckFailed}, which names those that
- * have not.
+ * Waits until every message has ended, or every message in `of`. Fails with {@link Check.CheckFailed}, which names the messages
+ * that have not ended.
  *
- * `within` is in milliseconds; default 120,000. A message that comes twice may still come again afterwards.
+ * `within` is in milliseconds; default 120,000. A message that was stored twice may still be delivered again afterwards.
  */
 export const untilEnded = (
   books: Books,
@@ -83,7 +83,7 @@ export const untilEnded = (
   Wait.until(
     () => {
       const left = missing(books, of)
-      return `an end of every message; of ${left.length} there is none: ${left.slice(0, 20).join(" ")}`
+      return `the end of every message; ${left.length} have not ended: ${left.slice(0, 20).join(" ")}`
     },
     () => missing(books, of).length === 0,
     within
@@ -98,12 +98,12 @@ export interface Found {
 }
 
 /**
- * Checks that the books agree with the broker. When to use: when no consumer runs any more.
+ * Checks that the books agree with the broker. Call it when no consumer runs any more.
  *
- * Every published message must be acked, dropped, found as a dead letter, or found in the queue. Every dead letter of which
- * an event told must be found. A dead letter that is found without such an event must still be in the queue, or have had an
- * event `SettleFailed` before another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the ids of
- * the messages for which this does not hold.
+ * Every published message must be acked, dropped, found as a dead letter, or found in the queue. Every dead letter that an event
+ * reported must be found. A dead letter without such an event must still be in the queue, or have had an event `SettleFailed`
+ * before another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the ids of the messages for which this
+ * does not hold.
  *
  * @example
  * ```ts
@@ -126,19 +126,19 @@ export const balance = (books: Books, found: Found): void => {
   const accounted = new Set([...acked, ...dropped, ...letters, ...queued])
   const none = (what: string, ids: ReadonlyArray<string>) => Check.equal(what, ids, [])
   none(
-    "published, and nowhere now",
+    "published, and found nowhere",
     published.filter((id) => !accounted.has(id))
   )
   none(
-    "there, and never published",
+    "found, and never published",
     [...accounted].filter((id) => !known.has(id))
   )
   none(
-    "told as dead letters, and not seen",
+    "reported as dead letters, and not found",
     [...deadLettered].filter((id) => !letters.has(id))
   )
   none(
-    "seen as dead letters, and neither told nor queued",
+    "found as dead letters, and neither reported nor queued",
     [...letters].filter((id) => !isTold(id) && !queued.has(id))
   )
 }

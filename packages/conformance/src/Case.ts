@@ -1,8 +1,8 @@
 /**
- * A case: a sentence on which users may rely, and the program that proves it on any broker.
+ * A case: a sentence that users may rely on, and the program that proves it on any broker.
  *
- * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual
- * time on a broker inside the process, and in real time on a real one.
+ * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual time on a
+ * broker inside the process, and in real time on a real one.
  */
 import { Broker } from "@requeue/core"
 import { type Capabilities } from "@requeue/core/port"
@@ -11,25 +11,25 @@ import type * as Scope from "effect/Scope"
 import { type Failure, Harness, type Operation } from "./Harness.ts"
 import * as Lab from "./Lab.ts"
 
-/** The abilities of a harness that another may lack. */
+/** The abilities that some harnesses lack. */
 export interface HarnessAbilities {
   readonly cutConnections: boolean
   readonly restart: boolean
   readonly another: boolean
   readonly deleteQueue: boolean
   readonly foreignQueue: boolean
-  /** Whether the harness can let this call fail in this way. */
+  /** Whether the harness can make this call fail in this way. */
   readonly failNext: (operation: Operation, failure: Failure) => boolean
 }
 
 /** The abilities of a broker and its harness: they decide which cases apply. */
 export interface Abilities {
   readonly capabilities: Capabilities.Capabilities
-  /** Whether the harness has each of the abilities that not every harness has. */
+  /** Returns which of these abilities a harness has. */
   readonly harness: HarnessAbilities
 }
 
-/** Answers `undefined` when a case applies, else the name of the ability that is missing, for the ledger. */
+/** Returns `undefined` when a case applies, else the name of the missing ability for the ledger. */
 export type Requirement = (abilities: Abilities) => string | undefined
 
 /** The services that a case runs with. Its consumers end with the scope. */
@@ -47,7 +47,7 @@ export interface Case {
   readonly run: Effect.Effect<void, unknown, Requirements>
 }
 
-/** A harness that can do all that concerns one queue, and nothing that concerns all of them. */
+/** A harness with every ability that affects one queue only, and none that affects all queues. */
 const discreet: HarnessAbilities = {
   cutConnections: false,
   restart: false,
@@ -58,10 +58,10 @@ const discreet: HarnessAbilities = {
 }
 
 /**
- * Whether a case cuts connections, restarts the broker or lets a call fail: then no other case may run beside it. All
- * others may run side by side, each on a queue of its own.
+ * Whether a case cuts connections, restarts the broker or makes a call fail: then no other case may run at the same time. All
+ * others may run concurrently, each on its own queue.
  *
- * @param own further abilities with which this harness disturbs one queue only. Default: none
+ * @param own further abilities of this harness that disturb one queue only. Default: none
  */
 export const isDisruptive = (
   { requires }: Case,
@@ -75,7 +75,7 @@ export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<unknown, unknown, R
 /** The body of a case, as a function from its laboratory to an Effect. */
 export type Program = (lab: Lab.Lab) => Effect.Effect<void, unknown, Requirements>
 
-/** Makes the constructor for the cases of one group. Each case gets a laboratory with a queue of its own. */
+/** Makes the constructor for the cases of one group. Each case gets a laboratory with its own queue. */
 export const inGroup =
   (group: string) =>
   (name: string, body: Body | Program, requires?: Requirement): Case => ({
@@ -88,7 +88,7 @@ export const inGroup =
     })
   })
 
-/** The abilities of the broker and the harness at hand. */
+/** Reads the abilities of the provided broker and harness. */
 export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness> = Effect.gen(function* () {
   const { capabilities } = yield* Broker.Broker
   const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart } = yield* Harness

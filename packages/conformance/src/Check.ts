@@ -22,7 +22,7 @@ const show = (value: unknown): string => {
   return text.length > 500 ? `${text.slice(0, 500)}…` : text
 }
 
-/** The difference between two values, as a sentence; `undefined` where they are structurally equal. */
+/** Describes the difference between two values in a sentence; `undefined` if they are structurally equal. */
 export const difference = (what: string, actual: unknown, expected: unknown): string | undefined =>
   Equal.equals(actual, expected) ? undefined : `${what}: expected ${show(expected)}, got ${show(actual)}`
 
@@ -32,7 +32,7 @@ export const equal = (what: string, actual: unknown, expected: unknown): void =>
   if (found !== undefined) throw new CheckFailed(found, actual, expected)
 }
 
-/** Checks that a condition holds. `seen` is shown where it does not. */
+/** Checks that a condition holds. The error shows `seen`. */
 export const isTrue = (what: string, condition: boolean, seen?: unknown): void => {
   if (!condition) throw new CheckFailed(seen === undefined ? what : `${what}; seen: ${show(seen)}`, seen)
 }
@@ -46,7 +46,7 @@ export const sameBytes = (what: string, actual: Uint8Array, expected: Uint8Array
   )
 }
 
-/** Checks that a value is not `undefined`, and answers it. */
+/** Checks that a value is not `undefined`, and returns it. */
 export const present = <A>(what: string, value: A | undefined): A => {
   if (value === undefined) throw new CheckFailed(`${what}: missing`)
   return value

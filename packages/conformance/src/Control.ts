@@ -1,9 +1,9 @@
 /**
- * Controls: timers and messages that only a late machine makes late.
+ * Controls: timers and messages that are late only when the machine is late.
  *
- * Two kinds run all the time. A timer of this process shows the lateness of the event loop and of the system's scheduler. An
- * echo, which is an undelayed message through the same broker and the same connection, shows that of the broker's process
- * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
+ * Two kinds run all the time. A timer of this process shows how late the event loop and the system's scheduler are. An echo,
+ * which is an undelayed message through the same broker and connection, shows how late the broker's process and the way there and
+ * back are. {@link Lateness} compares what a test saw to the controls of the same time.
  */
 import { Backoff, type Broker, RetryPolicy } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
@@ -15,29 +15,29 @@ import { CheckFailed } from "./Check.ts"
 import * as Lateness from "./Lateness.ts"
 import * as Workload from "./Workload.ts"
 
-/** Controls that are kept going. */
+/** Controls that run until their scope closes. */
 export interface Service {
   /**
-   * Answers by how many milliseconds the latest control of a window was late; 0 when none was. The window's ends are in
-   * milliseconds since 1970. Waits until the controls that began in the window have ended. Fails when one is lost: it did
-   * not come within a minute, though no connection broke.
+   * Returns by how many milliseconds the latest control of a window was late; 0 if none was late. The window's ends are in
+   * milliseconds since 1970. Waits until the controls that began in the window have ended. Fails if a control is lost: it did not
+   * arrive within a minute, though no connection broke.
    */
   readonly lateness: (from: number, to: number) => Effect.Effect<number, CheckFailed>
-  /** Milliseconds by which two clocks, of the broker and of a test, may differ in what they call a time. */
+  /** Milliseconds by which the clocks of the broker and of a test may differ. */
   readonly precision: number
-  /** Waits for the end of controls that begin now. By then a test has seen everything that was under way before. */
+  /** Waits for the end of controls that begin now. By then a test has seen everything that was in flight before. */
   readonly pulse: Effect.Effect<void>
-  /** Whether {@link check} passes whatever is late: nothing is early, lost or counted wrongly then, and that is all. */
+  /** Whether {@link check} ignores lateness. Early, lost and miscounted messages still fail. */
   readonly ignoresLateness?: boolean
 }
 
-/** Something that a test saw come, and when. {@link check} compares it to the controls of its time. */
+/** Something that a test saw arrive, and when. {@link check} compares it to the controls of its time. */
 export interface Arrival extends Omit<Lateness.Reading, "control"> {
-  /** When it was asked for, in milliseconds since 1970. */
+  /** When it was requested, in milliseconds since 1970. */
   readonly from: number
-  /** When it came, in milliseconds since 1970. */
+  /** When it arrived, in milliseconds since 1970. */
   readonly at: number
-  /** How often it went through the broker; it may be late by as many controls. Default 1. */
+  /** How often it went through the broker; it may be late by that many controls. Default 1. */
   readonly hops?: number
 }
 
@@ -64,15 +64,15 @@ export const check = (
 export const none: Service = { lateness: () => Effect.succeed(0), precision: 0, pulse: Effect.void }
 
 /**
- * Milliseconds: both clocks tell whole ones, and a timer counts from the beginning of the turn of the event loop in which
- * it was set.
+ * Milliseconds: both clocks have whole milliseconds, and a timer counts from the start of the event loop's turn in which it was
+ * set.
  */
 const precision = 2
 
-/** For real time without controls: whatever is late passes. What comes early by more than the clocks differ still fails. */
+/** For real time without controls: lateness never fails. Arrivals that are early by more than the clocks differ still fail. */
 export const ignored: Service = { ...none, precision, ignoresLateness: true }
 
-/** The controls at hand. The suite provides them in real time. Default: {@link none}. */
+/** The controls that a case uses. The suite provides them in real time. Default: {@link none}. */
 export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
 
 /** Milliseconds from one timer to the next. */
@@ -81,18 +81,18 @@ const timerInterval = 10
 /** Milliseconds from one echo to the next. */
 const echoInterval = 100
 
-/** Milliseconds for which late controls and lost echoes are remembered. */
+/** Milliseconds for which late controls and lost echoes are kept. */
 const retention = 15 * 60_000
 
 /** Milliseconds after which an echo is lost. */
 const echoTimeout = 60_000
 
-/** While so many echoes are under way, no other is sent. */
+/** The maximum number of echoes in flight. */
 const maxEchoes = 20
 
 const first = "e0"
 
-/** The time that a control took; it should have taken none. */
+/** The duration of a control. Without lateness it is 0. */
 interface Span {
   readonly from: number
   readonly to: number
@@ -110,7 +110,7 @@ const makeSpans = (now: () => number) => {
       swept = to
       spans = spans.filter((span) => span.to > to - retention)
     },
-    /** Answers the milliseconds of the longest span that touches a window. */
+    /** Returns the milliseconds of the longest span that touches a window. */
     longest: (from: number, to: number): number =>
       spans
         .filter((span) => span.to >= from && span.from <= to)
@@ -118,20 +118,20 @@ const makeSpans = (now: () => number) => {
   }
 }
 
-/** Keeps the controls of a broker going, on a queue that nobody else uses, until the scope closes. */
+/** Runs the controls of a broker, on a queue that no case uses, until the scope closes. */
 export const make = (broker: Broker.Service, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
     const fork = Effect.runForkWith(yield* Effect.context())
-    /** When echoes that have not come back were sent, by their ids. */
+    /** When the echoes in flight were sent, by their ids. */
     const open = new Map<string, number>()
     const spans = makeSpans(now)
     let echoes = 0
 
     const subscription = yield* broker.subscribe({
       queue,
-      // A backoff, without which a queue that delays by itself cannot be planned. Nothing is retried here.
+      // A queue that delays natively cannot be planned without a backoff. Nothing is retried here.
       retry: RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant("1 second") }),
       deadLetterQueues: [`${queue}.dlq`],
       onDelivery: (delivery) => {
@@ -141,13 +141,13 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
         open.delete(delivery.metadata.id)
         fork(subscription.settle([{ delivery, settlement: Settlement.Ack }]))
       },
-      // An echo that a broken connection took with it says nothing about the machine.
+      // An echo that was lost with its connection shows nothing about the machine.
       onReconnect: () => open.clear()
     })
     subscription.credit(maxEchoes)
 
     const echo = Effect.suspend(() => {
-      // A lost echo is reported for as long as somebody may ask for its window.
+      // A lost echo is reported for as long as a case may ask for its window.
       for (const [id, sent] of open) if (now() - sent > retention) open.delete(id)
       if (open.size >= maxEchoes) return Effect.void
       const id = `e${echoes++}`
@@ -155,7 +155,7 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       const publish = Effect.suspend(() => broker.publish([Workload.outgoing(queue, id, { now: now() })]))
       return Effect.catchCause(publish, () => Effect.sync(() => open.delete(id)))
     })
-    // Counts from one waking to the next, so that no time in between is missed.
+    // Counts from one wake-up to the next, which leaves no gap.
     let [woken, wakings] = [now(), 0]
     const timer = Effect.map(Effect.sleep(timerInterval), () => {
       spans.end(woken + timerInterval)
@@ -163,11 +163,11 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       wakings++
     })
 
-    /** Waits for so many wakings of the timer. They are counted, because the time of day may be set back. */
+    /** Waits for this many wake-ups of the timer. It counts them, because the time of day may be set back. */
     const wakes = (count: number): Effect.Effect<void> =>
       Effect.suspend(() => (wakings >= count ? Effect.void : Effect.andThen(Effect.sleep(timerInterval), wakes(count))))
 
-    /** Waits until the echoes that were sent by then are back, or lost. */
+    /** Waits until the echoes that were sent by then have returned or are lost. */
     const returned = (until: number): Effect.Effect<void> =>
       Effect.suspend(() => {
         const [first] = [...open.values()].filter((sent) => sent <= until && now() - sent < echoTimeout)
@@ -175,19 +175,19 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       })
 
     yield* Effect.forkScoped(Effect.forever(timer))
-    // An echo does not wait for the one before: while the broker stands still, several are late by as much.
+    // An echo does not wait for the previous one: while the broker stands still, several are late by the same time.
     const send = Effect.sync(() => fork(echo))
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(send, Effect.sleep(echoInterval))))
 
     return {
       lateness: (from, to) =>
         Effect.gen(function* () {
-          // Not before its next waking has the timer told of what held it up.
+          // The timer records a delay only at its next wake-up.
           yield* wakes(wakings + 1)
           yield* returned(to)
           const lost = [...open.values()].find((sent) => sent <= to && sent + echoTimeout >= from)
           if (lost !== undefined) {
-            const what = `an undelayed message of the control on ${queue} did not come within ${echoTimeout} ms`
+            const what = `an undelayed message of the control on ${queue} did not arrive within ${echoTimeout} ms`
             return yield* Effect.fail(new CheckFailed(what))
           }
           return spans.longest(from, to)

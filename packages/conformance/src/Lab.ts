@@ -1,6 +1,6 @@
 /**
- * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are recorded, and waiting that fails
- * with a clear message.
+ * A case's laboratory: its own queue, a recorded broker, consumers whose runs are recorded, and waiting that fails with a clear
+ * message.
  */
 import { Broker, type Consumer, type Delivery, type Handler, type Producer, type QueueDefinition } from "@requeue/core"
 import { type Capabilities, type Outgoing } from "@requeue/core/port"
@@ -23,7 +23,7 @@ type Started = Effect.Effect<Consumer.Consumer, Consumer.StartError, Scope.Scope
 
 /** The laboratory of one case. */
 export interface Lab extends Observer.View {
-  /** The queue of this case, and of no other. */
+  /** The queue of this case; no other case uses it. */
   readonly queue: string
   /** The queue of its dead letters, unless a policy says otherwise. */
   readonly dlq: string
@@ -33,15 +33,17 @@ export interface Lab extends Observer.View {
   readonly harness: HarnessService
   /** Failures to inject into the broker, above the adapter. */
   readonly faults: Recording.Faults
-  /** Lets the next call of the adapter fail below it, where the harness can. It answers whether that has happened. */
+  /**
+   * Makes the next call of the adapter fail below it, if the harness can. The returned function reports whether it has happened.
+   */
   readonly failNext: (operation: Operation, failure: Failure) => Effect.Effect<() => boolean, unknown, Scope.Scope>
-  /** A laboratory of another process, on the same queue; of this one where the broker lives in one process only. */
+  /** A laboratory of another process, on the same queue; of this process if the broker lives in one process only. */
   readonly another: Effect.Effect<Lab, unknown, Broker.Broker | Harness | Scope.Scope>
-  /** The shortest delay that can be told from none, in milliseconds; cases use small multiples of it. */
+  /** The shortest delay that a case can distinguish from none, in milliseconds; cases use small multiples of it. */
   readonly unit: number
   /** Milliseconds by which a due message may be late. */
   readonly slack: number
-  /** Milliseconds that a client may take at most to be back after its connection broke. */
+  /** Maximum milliseconds until a client is connected again after its connection broke. */
   readonly recovery: number
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -49,14 +51,14 @@ export interface Lab extends Observer.View {
   readonly send: (...ids: ReadonlyArray<string>) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
   /** Sends a message whose id and body are this text, with a delay in milliseconds. */
   readonly sendDelayed: (id: string, delay: number) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
-  /** Makes the producer under test. Default: for the case's own queue. */
+  /** Makes the producer under test. Default: for this case's queue. */
   readonly producer: <A>(
     queue?: QueueDefinition.Input<A>,
     options?: Producer.Options
   ) => Effect.Effect<Producer.Producer<A>, Consumer.StartError>
   /** Publishes below the producer, with metadata that the case may change. */
   readonly publish: (id: string, change?: Partial<Outgoing.Outgoing["metadata"]>) => Effect.Effect<void, unknown>
-  /** Starts the consumer under test. Default: on the case's own queue, with a handler that does nothing. */
+  /** Starts the consumer under test. Default: on this case's queue, with a handler that does nothing. */
   readonly start: <A = unknown>(
     options?: Consumer.Options,
     handler?: Handler.MessageHandler<A>,
@@ -70,34 +72,34 @@ export interface Lab extends Observer.View {
   ) => Started
   /** Runs an effect on the recorded broker. */
   readonly onBroker: <A, E>(effect: Effect.Effect<A, E, Broker.Broker>) => Effect.Effect<A, E>
-  /** The dead letters under test, in the case's own dead-letter queue. */
+  /** The dead letters under test, in this case's dead-letter queue. */
   readonly letters: Effect.Effect<DeadLetters.DeadLetters>
   /** The dead letters under test, in any queue. */
   readonly lettersIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
-  /** The dead letters under test, in a queue that was found by the policy of the case's own queue. */
+  /** The dead letters under test, in a queue that the policy of this case's queue names. */
   readonly lettersFoundIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
-  /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
+  /**
+   * Waits until a dead-letter queue has at least this many messages, and returns them. Default: this case's dead-letter queue.
+   */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
-  /** Waits until the broker's numbers of a queue are these. Numbers that it cannot tell are not compared. */
+  /** Waits until the broker's numbers of a queue are these. Numbers that the broker cannot count are not compared. */
   readonly untilPending: (counts: Partial<Broker.Counts>, queue?: string) => Effect.Effect<void, unknown>
-  /** Waits until a consumer was told of a new connection. */
+  /** Waits until a consumer has reported a new connection. */
   readonly untilReconnected: Effect.Effect<void, CheckFailed>
-  /** Waits until nothing is left in the queue, as far as the broker can tell. */
+  /** Waits until the queue is empty, by the numbers that the broker can count. */
   readonly untilEmpty: Effect.Effect<void, unknown>
 }
 
 const recovery = 120_000
 
-/**
- * Makes a laboratory on the broker, the harness and the subject at hand. `base` is part of its queue's name.
- */
+/** Makes a laboratory on the provided broker, harness and subject. `base` is part of its queue's name. */
 export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | Harness> =>
   Effect.gen(function* () {
     const { uniqueQueue } = yield* Harness
     return yield* at(yield* uniqueQueue(base.replaceAll(" ", "-")))
   })
 
-/** Makes a laboratory on a queue that is there. */
+/** Makes a laboratory on an existing queue. */
 export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Harness> =>
   Effect.gen(function* () {
     const harness = yield* Harness

@@ -1,21 +1,20 @@
 /**
  * How late something was, compared to its bound and to a control of the same moment.
  *
- * A slow or busy machine makes everything late, and a test that knows only a fixed bound cannot tell that from a late
- * broker. So each reading says how late a {@link Control} was in the same window. A control may be late by half of the bound
- * at most: beyond that, nothing can be measured. Hence nothing passes that is later than one and a half times its bound.
- * What came early is early, whatever a control says.
+ * A slow or busy machine makes everything late, and a test with a fixed bound cannot distinguish that from a late broker. So each
+ * reading includes how late a {@link Control} was in the same window. A control may be late by half of the bound at most: beyond
+ * that, nothing can be measured. So a reading that is later than one and a half times its bound never passes. An early reading is
+ * early, whatever the control shows.
  */
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
 
-/** One thing that came after its time. */
+/** One thing that arrived after its time. */
 export interface Reading {
-  /** The name of what came, for error messages. */
+  /** Its name, for error messages. */
   readonly what: string
   /**
-   * Milliseconds after it was due, negative when it came before; `Infinity` for what cannot happen at all while the machine
-   * keeps up.
+   * Milliseconds after it was due, negative if it was early; `Infinity` for what cannot happen at all while the machine keeps up.
    */
   readonly late: number
   /** Milliseconds by which it may be late on a quiet machine. */
@@ -28,7 +27,7 @@ export interface Reading {
 export type Verdict = "Early" | "Late" | "NotMeasurable" | "OnTime"
 
 /**
- * Decides whether something came at its time. Pure.
+ * Decides whether something was on time. Pure.
  *
  * @example
  * ```ts
@@ -55,7 +54,7 @@ const show = ({ bound, control, late, what }: Reading): string => {
   return `${what}${how}; ${millis(bound)} are allowed, and a control of the same moment was ${millis(control)} late`
 }
 
-/** The error of readings that say nothing: in their windows the controls themselves were too late to measure by. */
+/** The error of inconclusive readings: in their windows the controls themselves were too late to measure by. */
 export class NotMeasurable extends Error {
   override readonly name = "NotMeasurable"
   readonly readings: ReadonlyArray<Reading>
@@ -66,10 +65,10 @@ export class NotMeasurable extends Error {
 }
 
 /**
- * Fails with {@link CheckFailed} when a reading is early or late, else with {@link NotMeasurable} when one says nothing.
+ * Fails with {@link CheckFailed} if a reading is early or late, else with {@link NotMeasurable} if one is inconclusive.
  *
- * `share` is the part of the readings, from 0 to below 1, that may be late or say nothing: with 0.01, 99 of 100 must keep
- * their bounds. Default 0. Throws a RangeError for any other share.
+ * `share` is the part of the readings, from 0 to below 1, that may be late or inconclusive: with 0.01, 99 of 100 must keep their
+ * bounds. Default 0. Throws a RangeError for any other share.
  */
 export const check = (
   readings: ReadonlyArray<Reading>,

@@ -1,12 +1,12 @@
-/** The ledger of a suite: the outcome of every case. Nothing is left out silently. */
+/** The ledger of a suite: the outcome of every case. No case is left out silently. */
 
 /** The outcome of one case. */
 export type Outcome =
   | { readonly _tag: "Passed" }
   | { readonly _tag: "Failed"; readonly error: unknown }
-  /** The broker or the harness lacks what the case is about. */
+  /** The broker or the harness lacks what the case needs. */
   | { readonly _tag: "NotApplicable"; readonly missing: string }
-  /** Each time that the case was measured, the machine itself was too late to tell whether the broker was. */
+  /** At each measurement the machine was too late for a verdict about the broker. */
   | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
 /** One case of a ledger. */
@@ -14,7 +14,7 @@ export interface Line {
   readonly group: string
   readonly name: string
   readonly outcome: Outcome
-  /** How often the case was measured: more than once where the machine was late. */
+  /** How often the case was measured: more than once if the machine was late. */
   readonly measured: number
 }
 
@@ -52,19 +52,19 @@ export const totals = ({ cases, lines }: Ledger): Totals => {
   }
 }
 
-/** Cases that no broker was asked for, because the harness lacks an ability. */
+/** Cases that did not run because the harness lacks an ability. */
 export interface Untested {
   /** The ability, as a member of the harness. */
   readonly ability: string
-  /** The names of the cases: what is not known of the adapter. */
+  /** The names of the cases: what remains untested. */
   readonly cases: ReadonlyArray<string>
 }
 
 const ofHarness = "harness."
 
 /**
- * The guarantees that a suite could not test because its harness lacks an ability, by that ability. An adapter that breaks
- * them passes.
+ * The guarantees that a suite could not test because its harness lacks an ability, by that ability. An adapter that breaks them
+ * still passes.
  */
 export const untested = ({ lines }: Ledger): ReadonlyArray<Untested> => {
   const byAbility = new Map<string, Array<string>>()
@@ -98,9 +98,7 @@ const detail = ({ measured, outcome }: Line): string => {
   return parts.length === 0 ? "" : ` (${parts.join("; ")})`
 }
 
-/**
- * Shows a ledger as text: a line for each case, by group, then the guarantees that it could not test, and the totals.
- */
+/** Formats a ledger as text: a line for each case, by group, then the guarantees that it could not test, and the totals. */
 export const render = (ledger: Ledger): string => {
   const { failed, measuredAgain, notApplicable, notMeasurable, notRun, passed } = totals(ledger)
   const groups = [...new Set(ledger.lines.map(({ group }) => group))]

@@ -1,6 +1,6 @@
 /**
- * Measuring again where a control was late. That is no second chance for what is tested: it fails at the first measurement
- * in which it does something wrong, or is late while its control is not. Only measurements that say nothing are repeated.
+ * Repeats measurements in which a control was late. The subject of a test gets no second chance: it fails at the first
+ * measurement in which it does something wrong, or is late while its control is not. Only inconclusive measurements are repeated.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -13,19 +13,19 @@ export interface Measured<A, E> {
   readonly times: number
   /** How the last measurement ended. */
   readonly exit: Exit.Exit<A, E>
-  /** Why the last measurement, too, says nothing; `undefined` where it says something. */
+  /** Why the last measurement is inconclusive as well; `undefined` if it is conclusive. */
   readonly reason: NotMeasurable | undefined
 }
 
-/** How often, and how, something is measured again. */
+/** How often, and how, a measurement is repeated. */
 export interface Options {
   /** The largest number of measurements. Default 5. */
   readonly most?: number | undefined
-  /** Wraps each measurement but the first, for example so that only one runs at a time. Default: wraps nothing. */
+  /** Wraps each measurement but the first, for example to run only one at a time. Default: wraps nothing. */
   readonly again?: (<A, E, R>(measurement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
 }
 
-/** Answers why a measurement says nothing, unless something else failed as well: then it failed. */
+/** Returns why a measurement is inconclusive; `undefined` if something else failed as well, because then it failed. */
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): NotMeasurable | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   const [only, ...others] = exit.cause.reasons
@@ -34,8 +34,8 @@ const reasonOf = (exit: Exit.Exit<unknown, unknown>): NotMeasurable | undefined 
 }
 
 /**
- * Repeats a measurement as long as it fails with {@link NotMeasurable}, but only as often as the options allow. Never fails:
- * the answer says how the last measurement ended.
+ * Repeats a measurement while it fails with {@link NotMeasurable}, up to the maximum of the options. Never fails: it returns how
+ * the last measurement ended.
  */
 export const run = <A, E, R>(
   measurement: Effect.Effect<A, E, R>,
@@ -52,13 +52,13 @@ export const run = <A, E, R>(
 const isNotMeasurable = (reason: Cause.Reason<unknown>): boolean =>
   (Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) && reason.defect) instanceof NotMeasurable
 
-/** Answers the error of a failed measurement. {@link NotMeasurable} is the last choice: any other error goes before. */
+/** Returns the error of a failed measurement. Any other error takes precedence over {@link NotMeasurable}. */
 export const errorOf = <E>({ reasons }: Cause.Cause<E>): unknown => {
   const others = reasons.filter((reason) => !isNotMeasurable(reason))
   return Cause.squash(Cause.fromReasons(others.length === 0 ? reasons : others))
 }
 
-/** The argument that a test runner gives to a test. Vitest's has a `task`, whose `meta` stands in its reports. */
+/** The argument that a test runner gives to a test. Vitest's has a `task`, whose `meta` appears in its reports. */
 export interface TestContext {
   readonly skip: (reason?: string) => unknown
   readonly task?: { readonly meta: object }
@@ -68,15 +68,15 @@ export interface TestContext {
 export const inTest = async (context: TestContext, measurement: Effect.Effect<void, unknown>): Promise<void> =>
   report(context, await Effect.runPromise(run(measurement)))
 
-/** Skips a test that the machine was too late for, so that reports count it among those. */
+/** Skips a test that the machine was too late for, and reports count it as such. */
 export const skip = ({ skip, task: { meta } = { meta: {} } }: TestContext, reason: string): void => {
   Object.assign(meta, { notMeasurable: reason })
   skip(`not measurable here: ${reason}`)
 }
 
 /**
- * Reports to a test runner how often something was measured. Throws the error of a measurement that failed; skips the test
- * where the last measurement says nothing.
+ * Reports to a test runner how often something was measured. Throws the error of a measurement that failed; skips the test if the
+ * last measurement is inconclusive.
  */
 export const report = (context: TestContext, { exit, reason, times }: Measured<unknown, unknown>): void => {
   if (times > 1) Object.assign(context.task?.meta ?? {}, { measured: times })

@@ -16,9 +16,9 @@ import * as Measured from "./Measured.ts"
 import { original, type Shape, Subject } from "./Subject.ts"
 import * as Suite from "./Suite.ts"
 
-/** A way to be wrong. */
+/** A defect. */
 export interface Mutant {
-  /** Says what it does wrong. */
+  /** The mistake, in words. */
   readonly name: string
   /** The name of the case that must fail on it. */
   readonly kills: string
@@ -28,17 +28,17 @@ export interface Mutant {
   readonly subject?: (subject: Shape) => Shape
 }
 
-/** A way to be wrong below the port: one text of the adapter's own source, and what stands there instead. */
+/** A defect below the port: it replaces one text in the adapter's own source. */
 export interface Patch extends Pick<Mutant, "name" | "kills"> {
   /** The end of the file's path. */
   readonly file: string
   /** A text that occurs once in the file. */
   readonly text: string
-  /** The text that stands in its place. */
+  /** The text that replaces it. */
   readonly replacement: string
 }
 
-/** Puts the mutant into a suite's layer. A broker that it breaks is broken in every process. */
+/** Adds the mutant to a suite's layer. A broker that it breaks is broken in every process. */
 export const apply = <E>(
   { broker: mutate, subject }: Mutant,
   layer: Layer.Layer<Broker.Broker | Harness, E>
@@ -63,7 +63,7 @@ export type Verdict =
   | { readonly _tag: "Killed"; readonly error: unknown }
   /** The case passes on the mutant, or does not apply to this broker. */
   | { readonly _tag: "Survived"; readonly outcome: Ledger.Outcome }
-  /** The machine was too late, at each measurement, to tell whether the case passes. See {@link report}. */
+  /** At each measurement the machine was too late for a verdict. See {@link report}. */
   | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
 /** Runs the case that the mutant names against the mutant. Dies unless exactly one case has that name. */
@@ -82,22 +82,22 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
 }
 
 /**
- * Runs a mutant again until its case finds it, `times` times at most. When to use: for a mutant that is early by a few
- * milliseconds, which a busy machine delivers late now and then.
+ * Runs a mutant up to `times` times until its case finds it. Use it for a mutant that is early by a few milliseconds: a busy
+ * machine sometimes delivers it late.
  */
 export const runUntilKilled = (mutant: Mutant, options: Suite.Options, times = 10): Effect.Effect<Verdict> =>
   Effect.flatMap(run(mutant, options), (verdict) =>
     verdict._tag === "Killed" || times === 1 ? Effect.succeed(verdict) : runUntilKilled(mutant, options, times - 1)
   )
 
-/** How long a case may take on a patched adapter: so many milliseconds, and so many times as long as on the sound one. */
+/** The time limit of a case on a patched adapter: this many milliseconds, plus this multiple of its time on the sound adapter. */
 const limit = { millis: 2000, times: 3 } as const
 
 /**
- * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it fails as
- * well when it takes two seconds more than three times as long: so a mutant on which it would wait for ever is killed.
+ * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it also fails if it
+ * takes two seconds more than three times as long, which kills mutants that would wait forever.
  *
- * Dies when the case fails on the sound adapter, or does not apply to it.
+ * Dies if the case fails on the sound adapter, or does not apply to it.
  */
 export const runPatched = (
   patch: Patch,
@@ -106,9 +106,9 @@ export const runPatched = (
     sound,
     ...options
   }: Omit<Suite.Options, "layer" | "timeout" | "virtualTime"> & {
-    /** The adapter as it is. */
+    /** The unchanged adapter. */
     readonly sound: Suite.Options["layer"]
-    /** The adapter with the patch in it. */
+    /** The patched adapter. */
     readonly broken: Suite.Options["layer"]
   }
 ): Effect.Effect<Verdict> =>
@@ -124,19 +124,15 @@ export const runPatched = (
   }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
 
 /**
- * Reports a verdict to a test runner: throws for a mutant that survived, and skips the test where the machine was too late
- * to tell, as the suite does with a case.
+ * Reports a verdict to a test runner: throws for a mutant that survived, and skips the test if the machine was too late for a
+ * verdict, as the suite does with a case.
  */
 export const report = (context: Measured.TestContext, verdict: Verdict): void => {
   if (verdict._tag === "NotMeasurable") return Measured.skip(context, verdict.reason)
   if (verdict._tag === "Survived") throw new Error(`the mutant survived: ${JSON.stringify(verdict.outcome)}`)
 }
 
-/**
- * Answers the names of all cases that fail on the mutant.
- *
- * When to use: to find the best case for a new mutant to name.
- */
+/** Returns the names of all cases that fail on the mutant. Use it to find the best case for a new mutant. */
 export const killers = (mutant: Mutant, options: Suite.Options): Effect.Effect<ReadonlyArray<Case.Case["name"]>> =>
   Effect.map(Suite.run({ ...options, layer: apply(mutant, options.layer) }), ({ lines }) =>
     lines.filter(({ outcome }) => outcome._tag === "Failed").map(({ name }) => name)

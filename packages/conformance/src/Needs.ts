@@ -1,4 +1,4 @@
-/** Requirements of cases: what a broker or a harness must be able to do, and its name for the ledger when it cannot. */
+/** Requirements of cases: what a broker or a harness must support, and the name that the ledger shows if it does not. */
 import { Capabilities } from "@requeue/core/port"
 import type { Requirement } from "./Case.ts"
 import type { Failure, Operation } from "./Harness.ts"
@@ -13,7 +13,7 @@ export const has =
   ({ capabilities }) =>
     capabilities[flag] ? undefined : flag
 
-/** Requires that the broker lacks a capability: for the case that says what holds without it. */
+/** Requires that the broker lacks a capability: for the case that proves what holds without it. */
 export const lacks =
   (flag: Flag): Requirement =>
   ({ capabilities }) =>
@@ -37,16 +37,16 @@ export const restart: Requirement = ({ harness }) => (harness.restart ? undefine
 /** Requires a harness that can open the broker in another process. */
 export const another: Requirement = ({ harness }) => (harness.another ? undefined : "harness.another")
 
-/** Requires a broker that lives in one process: for the case that says what holds there. */
+/** Requires a broker that lives in one process: for the case that proves what holds there. */
 export const oneProcess: Requirement = ({ harness }) => (harness.another ? "absence of harness.another" : undefined)
 
 /** Requires a harness that can delete queues. */
 export const deleteQueue: Requirement = ({ harness }) => (harness.deleteQueue ? undefined : "harness.deleteQueue")
 
-/** Requires a harness that can make a queue of another kind. */
+/** Requires a harness that can create a queue of another kind. */
 export const foreignQueue: Requirement = ({ harness }) => (harness.foreignQueue ? undefined : "harness.foreignQueue")
 
-/** Requires a harness that can let this call fail in this way. */
+/** Requires a harness that can make this call fail in this way. */
 export const failNext =
   (operation: Operation, failure: Failure): Requirement =>
   ({ harness }) =>
@@ -59,7 +59,7 @@ export const lease: Requirement = ({ capabilities }) => (capabilities.lease === 
 export const noLease: Requirement = ({ capabilities }) =>
   capabilities.lease === undefined ? undefined : "absence of lease"
 
-/** Requires a broker that tells these numbers of a queue. */
+/** Requires a broker that reports these numbers of a queue. */
 export const counts =
   (...numbers: ReadonlyArray<keyof Capabilities.Capabilities["counts"]>): Requirement =>
   ({ capabilities }) => {
@@ -67,19 +67,19 @@ export const counts =
     return missing === undefined ? undefined : `counts.${missing}`
   }
 
-/** Requires a broker that can show messages that wait for their delay. */
+/** Requires a broker that can show delayed messages. */
 export const delayedMessages: Requirement = ({ capabilities }) =>
   capabilities.delayedMessages === true ? undefined : "delayedMessages"
 
-/** Requires a broker that cannot show them: for the case that says what holds there. */
+/** Requires a broker that cannot show delayed messages: for the case that proves what holds there. */
 export const noDelayedMessages: Requirement = ({ capabilities }) =>
   capabilities.delayedMessages === true ? "absence of delayedMessages" : undefined
 
-/** Requires a limit of bodies that a test can exceed. */
+/** Requires a limit for bodies that a test can exceed. */
 export const bodyLimit: Requirement = ({ capabilities }) =>
   capabilities.maxBodySize <= 64 * 1024 * 1024 ? undefined : "maxBodySize of 64 MiB or less"
 
-/** Requires a broker that keeps short delays by itself, and so delivers nothing early. */
+/** Requires a broker that delays short times natively, and so delivers nothing early. */
 export const nativeDelays: Requirement = ({ capabilities }) =>
   capabilities.sendDelay.native >= 60_000 ? undefined : "sendDelay.native of a minute"
 
@@ -91,7 +91,7 @@ export const longRetries: Requirement = ({ capabilities }) =>
 export const limitedRetries: Requirement = (abilities) =>
   longRetries(abilities) === undefined ? "absence of retryDelay of 24 hours" : undefined
 
-/** Requires all of these; the ledger names the first that is missing. */
+/** Requires all of these; the ledger names the first missing one. */
 export const all =
   (...requirements: ReadonlyArray<Requirement>): Requirement =>
   (abilities) => {

@@ -1,8 +1,8 @@
 /**
- * A subscription that is driven by hand, below the consumer: the driver grants credit, takes deliveries and settles them.
+ * A subscription that a test drives by hand, below the consumer: the test grants credit, takes deliveries and settles them.
  *
- * When to use: in a case, or in an adapter's own test, about what the broker does for each call of its port. Nothing is
- * repeated or given back by itself, and no lease is renewed unless `keep` says so.
+ * Use it in a case or an adapter's test about what the broker does for each call of its port. It repeats and returns nothing
+ * automatically, and renews leases only with `keep`.
  *
  * @example
  * ```ts
@@ -28,56 +28,56 @@ import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"
 import * as Wait from "./Wait.ts"
 
-/** A subscription, and how it begins. */
+/** The options of a subscription. */
 export interface Options {
   /** The queue to consume. */
   readonly queue: string
-  /** The number of deliveries that may be unsettled at any time. Default 0: none comes before `credit` is called. */
+  /** The maximum number of unsettled deliveries. Default 0: none arrives before a call of `credit`. */
   readonly credit?: number | undefined
-  /** The queues to which dead letters may go. Default: the name of the queue with `.dlq` at its end. */
+  /** The queues that dead letters may go to. Default: the name of the queue with `.dlq` at its end. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
-  /** The policy for which the adapter declares what it needs. Default: `RetryPolicy.make()`. */
+  /** The policy that the adapter declares the queue for. Default: `RetryPolicy.make()`. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
-  /** Whether the leases of all that is not settled are renewed, so that no time is too long. Default false. */
+  /** Whether the leases of all unsettled deliveries are renewed. Default false. */
   readonly keep?: boolean | undefined
-  /** Milliseconds that `next` waits at most. Default 120,000. */
+  /** Maximum milliseconds that `next` waits. Default 120,000. */
   readonly within?: number | undefined
 }
 
 /** An open subscription. */
 export interface Port {
-  /** Sets the number of deliveries that may be unsettled at any time. */
+  /** Sets the maximum number of unsettled deliveries. */
   readonly credit: (limit: number) => void
   /** The number of deliveries that `next` has not taken yet. */
   readonly waiting: () => number
   /** Takes the oldest delivery, as soon as there is one. */
   readonly next: Effect.Effect<Delivery.Delivery, CheckFailed>
-  /** Takes so many deliveries, as soon as there are as many. */
+  /** Takes this many deliveries, as soon as they have arrived. */
   readonly take: (count: number) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, CheckFailed>
-  /** Settles one delivery. The answer is empty, or says why it could not be settled. */
+  /** Settles one delivery. Returns nothing, or why it could not be settled. */
   readonly settle: (
     delivery: Delivery.Delivery,
     settlement: Settlement.Settlement
   ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
-  /** Settles several deliveries in one call. The answer says which of them could not be settled, and why. */
+  /** Settles several deliveries in one call. Returns those that could not be settled, and why. */
   readonly settleAll: Broker.Subscription["settle"]
-  /** Renews the lease of one delivery. The answer is empty, or says why it could not be renewed. */
+  /** Renews the lease of one delivery. Returns nothing, or why it could not be renewed. */
   readonly extend: (delivery: Delivery.Delivery) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
-  /** Renews the leases of several deliveries in one call. The answer says which could not be renewed, and why. */
+  /** Renews the leases of several deliveries in one call. Returns those that could not be renewed, and why. */
   readonly extendAll: Broker.Subscription["extend"]
-  /** Names the copy of a message that was delivered; `undefined` where the broker cannot tell. */
+  /** Identifies the copy of a message that was delivered; `undefined` if the broker cannot. */
   readonly identify: (delivery: Delivery.Delivery) => string | undefined
-  /** How often the adapter has said that a lost connection was made again. */
+  /** How often the adapter has reported that it connected again. */
   readonly reconnects: () => number
 }
 
-/** Deliveries whose leases are to be renewed. */
+/** Deliveries whose leases must be renewed. */
 type Held = Set<Delivery.Delivery>
 
-/** Milliseconds from one look at the deliveries to the next. */
+/** Milliseconds between two checks of the deliveries. */
 const pollInterval = 5
 
-/** Renews the leases of what is held, often enough for each. */
+/** Renews the leases of held deliveries, often enough for each. */
 const keeping = ({ capabilities: { lease } }: Broker.Service, { extend }: Broker.Subscription, held: Held) =>
   lease === undefined
     ? Effect.void
@@ -87,7 +87,7 @@ const keeping = ({ capabilities: { lease } }: Broker.Service, { extend }: Broker
         Effect.forever
       )
 
-/** Settles what is held; what could not be settled is held again. */
+/** Settles held deliveries; those that could not be settled are held again. */
 const settling =
   ({ settle }: Broker.Subscription, held: Held): Broker.Subscription["settle"] =>
   (requests) =>
@@ -132,7 +132,7 @@ export const open = (
     const settleAll = settling(subscription, held)
     const take = (count: number) =>
       Wait.found(
-        () => `${count} deliveries from ${queue}, ${inbox.length} came`,
+        () => `${count} deliveries from ${queue}, ${inbox.length} arrived`,
         Effect.sync(() => (inbox.length < count ? undefined : inbox.splice(0, count))),
         { within, every: pollInterval }
       )
@@ -150,7 +150,7 @@ export const open = (
     }
   })
 
-/** Shows up to `count` messages of a queue that are ready, the oldest first where the broker has an order. */
+/** Shows up to `count` ready messages of a queue, oldest first if the broker keeps an order. */
 export const oldest = (
   { admin }: Broker.Service,
   queue: string,

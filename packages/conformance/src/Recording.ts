@@ -1,7 +1,4 @@
-/**
- * A broker that passes everything on to another one, records it in order and with its time, and fails on demand as brokers
- * do.
- */
+/** A broker that forwards everything to another one, records it in order with its time, and fails on demand as brokers do. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
 import type { Outgoing, Settlement, Trouble } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -12,7 +9,7 @@ export type Entry =
   | { readonly _tag: "Credit"; readonly at: number; readonly queue: string; readonly limit: number }
   | { readonly _tag: "Delivered"; readonly at: number; readonly queue: string; readonly delivery: Delivery.Delivery }
   | { readonly _tag: "Reconnected"; readonly at: number; readonly queue: string }
-  /** The broker was asked for a settlement. */
+  /** The core requested a settlement. */
   | Settling
   /** The broker answered a settlement. */
   | (Omit<Settling, "_tag"> & { readonly _tag: "Settled"; readonly error: BrokerError.BrokerError | undefined })
@@ -32,21 +29,21 @@ type FaultOf<A> = (asked: A) => Omit<Broker.SettleFailure, "delivery"> | undefin
 
 /** Failures to inject; a case sets and clears them. A call that fails here does not reach the broker. */
 export interface Faults {
-  /** Answers how a settlement fails, or `undefined` to let it pass. */
+  /** Returns how a settlement fails, or `undefined` to let it pass. */
   settle: FaultOf<Broker.SettleRequest> | undefined
-  /** Answers how the extension of a lease fails, or `undefined` to let it pass. */
+  /** Returns how the extension of a lease fails, or `undefined` to let it pass. */
   extend: FaultOf<Pick<Broker.SettleRequest, "delivery">> | undefined
-  /** Answers what happens instead of a publish, or `undefined` to let it pass. */
+  /** Returns what happens instead of a publish, or `undefined` to let it pass. */
   publish:
     | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
     | undefined
-  /** Answers why the broker does not give the messages of a queue, or `undefined` to let it answer itself. */
+  /** Returns why the broker does not deliver the messages of a queue, or `undefined` to let the broker answer. */
   trouble: ((queue: string) => Trouble.Trouble | undefined) | undefined
 }
 
 /** A recorded broker. */
 export interface Recording {
-  /** The broker to use in the other one's place. */
+  /** The broker to use instead of the other one. */
   readonly broker: Broker.Service
   /** All entries so far, oldest first. */
   readonly log: ReadonlyArray<Entry>
@@ -54,7 +51,7 @@ export interface Recording {
   readonly faults: Faults
 }
 
-/** Passes on what no fault hits, and answers all failures. */
+/** Forwards what no fault affects, and returns all failures. */
 const around = <A extends Pick<Broker.SettleRequest, "delivery">>(
   asked: ReadonlyArray<A>,
   faultOf: FaultOf<A> | undefined,

@@ -1,11 +1,9 @@
-/**
- * The consumer, producer and dead letters under test: Requeue's own, unless somebody replaces them, as the mutants do.
- */
+/** The consumer, producer and dead letters under test: Requeue's own, unless a mutant replaces them. */
 import { Consumer, Producer } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Context from "effect/Context"
 
-/** The functions that cases start consumers and producers with, and look after dead letters. */
+/** The functions that cases use to start consumers and producers, and to read dead letters. */
 export interface Shape {
   readonly start: typeof Consumer.start
   readonly startBatch: typeof Consumer.startBatch
@@ -23,5 +21,5 @@ export const original: Shape = {
   findDeadLetters: DeadLetters.foundFor
 }
 
-/** All of them. Default: {@link original}. */
+/** Reads all of them. Default: {@link original}. */
 export const Subject = Context.Reference<Shape>("@requeue/conformance/Subject", { defaultValue: () => original })

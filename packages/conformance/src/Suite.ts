@@ -1,6 +1,6 @@
 /**
- * Runs the cases against an adapter: on any test runner with {@link register}, or as an Effect that answers the ledger
- * with {@link run}.
+ * Runs the cases against an adapter: on any test runner with {@link register}, or as an Effect that returns the ledger with
+ * {@link run}.
  */
 import { Broker } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/port"
@@ -45,18 +45,18 @@ export interface Options<E = unknown> {
   readonly cases?: ReadonlyArray<Case.Case> | undefined
   /** Longest time of one measurement of a case, in milliseconds of the clock that it runs on. Default 5 minutes. */
   readonly timeout?: number | undefined
-  /** How often a case is measured at most where the machine is too late to tell whether the broker is. Default 5. */
+  /** Maximum number of measurements of a case while the machine is too late for a verdict. Default 5. */
   readonly measurements?: number | undefined
-  /** Runs each case in virtual time: for a broker inside the process that takes its time from Effect's Clock. Default false. */
+  /** Runs each case in virtual time: for an in-process broker that uses Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
   /**
-   * Whether delays that end late fail a case. `ignored` runs no controls and never measures twice: cases check facts, and
-   * that nothing is early, so a busy machine cannot fail them. Default: `judged`.
+   * Whether delays that end late fail a case. `ignored` runs no controls and never measures twice: cases check facts, and that
+   * nothing is early, so a busy machine cannot fail them. Default: `judged`.
    */
   readonly lateness?: "judged" | "ignored" | undefined
   /** Shows the log lines of the consumers and of the layer. Default false. */
   readonly logs?: boolean | undefined
-  /** Takes the ledger's text at the end of {@link register}. Default: prints it. */
+  /** Receives the ledger's text at the end of {@link register}. Default: prints it. */
   readonly write?: ((text: string) => void) | undefined
 }
 
@@ -76,13 +76,13 @@ const known: OptionNames.Of<Options> = {
   write: OptionKind.callback
 }
 
-/** The error of options that cannot work; `undefined` when there is none. */
+/** Returns the error of invalid options; `undefined` if they are valid. */
 const refusal = (call: string, options: Options): RangeError | undefined =>
   OptionNames.refusal(call, options, known) ??
   OptionNames.argument(call, "name", options.name, OptionKind.text) ??
   OptionNames.argument(call, "layer", options.layer, isLayer)
 
-/** Fails as soon as the time is over, and does not wait for the end of the effect, which is interrupted then. */
+/** Fails as soon as the time is over, interrupts the effect, and does not wait for its end. */
 const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   timeout: number,
@@ -92,7 +92,7 @@ const within = <A, E, R>(
   Effect.gen(function* () {
     const fiber = yield* Effect.forkDetach(effect)
     const late = () => {
-      const hooks = underWay().map((hook) => `; ${hook} was under way`)
+      const hooks = underWay().map((hook) => `; ${hook} was running`)
       return Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms${hooks.join("")}`))
     }
     return yield* Fiber.join(fiber).pipe(
@@ -127,12 +127,12 @@ const lineOf = ({ group, name }: Case.Case, { exit, reason, times: measured }: R
   return line(Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", error: Measured.errorOf(exit.cause) })
 }
 
-/** A measurement of a case on a broker that is there. */
+/** A measurement of a case on a running broker. */
 type Measurement = Effect.Effect<Ledger.Outcome, unknown, Broker.Broker | Harness>
 
 /**
- * Runs single cases; `prepare` changes each measurement. Of those that run side by side, one at a time is measured again:
- * that leaves it more of the machine.
+ * Runs single cases; `prepare` changes each measurement. Among concurrent cases, only one at a time is measured again, which
+ * leaves it more of the machine.
  */
 const runner = <R>(
   { logs, measurements = defaultMeasurements, timeout = defaultTimeout }: Options,
@@ -143,7 +143,7 @@ const runner = <R>(
     Measured.run(prepare(logging({ logs })(outcomeOf(one, timeout))), { most: measurements, again })
 }
 
-/** The broker, and a harness of the right form. */
+/** Reads the broker, and a harness of the right form. */
 const checked = (options: Options) => {
   const check = Effect.flatMap(Harness, (harness) => {
     const problem = CheckHarness.problemOf(harness)
@@ -153,14 +153,14 @@ const checked = (options: Options) => {
   return Layer.provideMerge(Layer.effectDiscard(check), Layer.provide(options.layer, quiet))
 }
 
-/** Runs every case in virtual time, on a broker of its own. */
+/** Runs every case in virtual time, each on a new broker. */
 const virtualRunner = (options: Options) =>
   runner(options, (measurement) => VirtualTime.run(Effect.provide(measurement, Layer.fresh(checked(options)))))
 
-/** Runs the cases in real time, on the broker that is provided. */
+/** Runs the cases in real time, on the provided broker. */
 const realRunner = (options: Options) => runner(options, (measurement) => measurement)
 
-/** The controls for real time, to which the lateness of a case is compared. */
+/** The controls for real time, which the lateness of a case is compared to. */
 const controls = (options: Options) =>
   Layer.effect(
     Control.Control,
@@ -177,8 +177,8 @@ const withControls = (options: Options) =>
   )
 
 /**
- * Runs the cases one after another and answers the ledger. A case that fails is a line of the ledger. Dies when there is no
- * broker, no harness, or no queue for the controls.
+ * Runs the cases one after another and returns the ledger. A case that fails is a line of the ledger. Dies without a broker, a
+ * harness, or a queue for the controls.
  */
 export const run = (options: Options): Effect.Effect<Ledger.Ledger> =>
   OptionNames.orDie(refusal("Suite.run", options), () => runChecked(options))
@@ -194,7 +194,7 @@ const runChecked = (options: Options): Effect.Effect<Ledger.Ledger> => {
   return Effect.map(Effect.orDie(lines), (done) => ({ name, lines: done, cases: cases.length }))
 }
 
-/** Runs cases as promises, until it is disposed of. */
+/** Runs cases as promises, until it is disposed. */
 const promiseRunner = (options: Options) => {
   if (options.virtualTime === true) {
     const runCase = virtualRunner(options)
@@ -208,7 +208,8 @@ const promiseRunner = (options: Options) => {
 /**
  * Registers every case as a test, by group, and writes the ledger when all have run.
  *
- * A case that does not apply is skipped, with the missing capability as the reason. So is one that could not be measured.
+ * A case that does not apply is skipped, with the missing capability as the reason. A case that could not be measured is skipped,
+ * too.
  *
  * @example
  * ```ts no-run

@@ -1,9 +1,9 @@
 /**
- * Runs a program in virtual time: a `TestClock` that goes on by itself to the time at which the next sleeper wakes up.
+ * Runs a program in virtual time: a `TestClock` that advances to the time of the next sleeper when the program is idle.
  *
- * Nothing waits in real time, so hours of delays take milliseconds, and everything that is due happens in order. Before
- * the clock moves, fibers and promises that can still do something get turns of the event loop. The program must take its
- * time from Effect's Clock, and must not wait for input or output.
+ * Nothing waits in real time: hours of delays take milliseconds, and everything that is due happens in order. Before the clock
+ * advances, active fibers and promises get turns of the event loop. The program must use Effect's Clock, and must not wait for
+ * input or output.
  */
 import { VirtualClock } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -15,13 +15,13 @@ import { TestClock } from "effect/testing"
 /** The time at which virtual time begins, 2030-01-01T00:00:00Z, in milliseconds since 1970: no time of a test is 0. */
 export const epoch: number = Date.UTC(2030, 0, 1)
 
-/** Turns of the event loop before the clock moves on. */
+/** Turns of the event loop before the clock advances. */
 const turns = 10
 
-/** Rounds of {@link turns} after which a program that waits, but not for the clock, is given up. */
+/** Rounds of {@link turns} after which a program fails that waits for something other than the clock. */
 const maxIdleRounds = 10_000
 
-/** Runs the effect in virtual time of its own, which begins at {@link epoch}. Dies when the effect waits for ever. */
+/** Runs the effect in its own virtual time, which begins at {@link epoch}. Dies if the effect waits forever. */
 export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
     const context = yield* Layer.build(TestClock.layer())
@@ -40,7 +40,7 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
         yield* clock.setTime(next)
       } else if (++idle > maxIdleRounds) {
         yield* Fiber.interrupt(fiber)
-        return yield* Effect.die(new Error("VirtualTime.run: the program waits for something that is no clock"))
+        return yield* Effect.die(new Error("VirtualTime.run: the program waits for something other than the clock"))
       }
     }
     return yield* Fiber.join(fiber)

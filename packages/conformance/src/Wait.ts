@@ -1,27 +1,27 @@
 /**
- * Waiting until a test sees something. It fails with a sentence that says what did not come.
+ * Waits until a test sees something. The error says what did not arrive.
  *
- * Time is that of Effect's Clock, so the same waiting works in virtual time and in real time.
+ * It uses Effect's Clock, so the same code waits in virtual time and in real time.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
 
-/** The name of what is waited for, for the error. A function is called only when the time is over. */
+/** The name of the expected thing, for the error. A function is called only when the time is over. */
 export type What = string | (() => string)
 
-/** How long to wait, and how often to look. */
+/** How long to wait, and how often to check. */
 export interface Options {
-  /** Milliseconds to wait at most. Default 120,000. */
+  /** Maximum milliseconds to wait. Default 120,000. */
   readonly within?: number
-  /** Milliseconds from one look to the next; a twentieth of the time waited, once that is more. Default 20. */
+  /** Milliseconds between two checks; a twentieth of the time waited, once that is more. Default 20. */
   readonly every?: number
 }
 
 /**
- * Looks again and again until a look answers something, and answers that.
+ * Repeats a check until it returns something, and returns that.
  *
- * Fails with {@link CheckFailed} when looks still answer `undefined` after `within`, and with the error of a look that fails.
+ * Fails with {@link CheckFailed} if the check still returns `undefined` after `within`, and with the error of a check that fails.
  *
  * @example
  * ```ts

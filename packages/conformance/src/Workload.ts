@@ -1,7 +1,7 @@
 /**
  * Work for fault tests: most messages succeed at once, every fifth at its third attempt, and every fiftieth never.
  *
- * So settlements of every kind are under way when something breaks. {@link Books} keep the account.
+ * So settlements of every kind are in flight when something breaks. {@link Books} record them.
  */
 import { Backoff, type Broker, type BrokerError, Consumer, type Message, RetryPolicy } from "@requeue/core"
 import { Outgoing } from "@requeue/core/port"
@@ -22,7 +22,7 @@ const numberOf = (id: string): number => Number(id.slice(1))
 /** Whether a message fails at every attempt, and becomes a dead letter. */
 export const isDoomed = (id: string): boolean => numberOf(id) % 50 === 0
 
-/** The number of handler runs that a message takes while nothing breaks. */
+/** The number of handler runs that a message needs if nothing breaks. */
 export const runsOf = (id: string): number => (isDoomed(id) ? maxRetries + 1 : numberOf(id) % 5 === 0 ? 3 : 1)
 
 /** Further details of a message. */
@@ -39,8 +39,8 @@ export const outgoing = (queue: string, id: string, { delay = 0, headers = {}, n
   Outgoing.make({ queue, id, body: new TextEncoder().encode(JSON.stringify(id)), headers, delay }, now)
 
 /**
- * Publishes messages in portions, each portion again and again until the broker confirms it. A message whose confirmation
- * was lost may be stored twice. `portion` is a number of messages; default 100.
+ * Publishes messages in portions, and repeats each portion until the broker confirms it. A message whose confirmation was lost
+ * may be stored twice. `portion` is a number of messages; default 100.
  */
 export const publishAll = (
   broker: Broker.Service,
@@ -57,10 +57,10 @@ export const publishAll = (
   })
 
 /**
- * Starts a consumer that handles the messages and keeps the books.
+ * Starts a consumer that handles the messages and records them in the books.
  *
- * It retries a message after 100 ms, 4 times at most. 20 handlers run at a time, each for one millisecond. The package's
- * README has an example.
+ * It retries a message after 100 ms, at most 4 times. 20 handlers run at a time, each for one millisecond. The package's README
+ * has an example.
  */
 export const start = (
   queue: string,

@@ -45,9 +45,9 @@ describe("balance", () => {
       undefined
     ],
     ["a dead letter whose original came back", told(acked("a")), { queued: "bcd", deadLetters: "b" }, undefined],
-    ["a message that is lost", told(acked("a"), dropped("c")), { queued: "d", deadLetters: "" }, /nowhere now.*"b"/],
+    ["a message that is lost", told(acked("a"), dropped("c")), { queued: "d", deadLetters: "" }, /found nowhere.*"b"/],
     ["one that nobody published", told(acked("e")), { queued: "abcd", deadLetters: "" }, /never published.*"e"/],
-    ["a dead letter that is not there", told(dead("a")), { queued: "abcd", deadLetters: "" }, /not seen.*"a"/],
+    ["a dead letter that is not there", told(dead("a")), { queued: "abcd", deadLetters: "" }, /not found.*"a"/],
     [
       "dead letters without an answer, whose messages came again and ended otherwise",
       told(failed("a", "DeadLetter"), acked("a"), failed("b", "DeadLetter"), dropped("b")),
@@ -58,15 +58,15 @@ describe("balance", () => {
       "one whose message did not come again",
       told(failed("a", "DeadLetter")),
       { queued: "bcd", deadLetters: "a" },
-      /neither told.*"a"/
+      /neither reported.*"a"/
     ],
     [
       "one of a message that was only to be acked",
       told(failed("a", "Ack"), acked("a")),
       { queued: "bcd", deadLetters: "a" },
-      /neither told.*"a"/
+      /neither reported.*"a"/
     ],
-    ["one of which nobody told", told(acked("a")), { queued: "bcd", deadLetters: "a" }, /neither told.*"a"/]
+    ["one of which nobody told", told(acked("a")), { queued: "bcd", deadLetters: "a" }, /neither reported.*"a"/]
   ])("%s", (_, books, found, says) => {
     if (says === undefined) Books.balance(books, found)
     else assert.throws(() => Books.balance(books, found), says)
@@ -93,7 +93,7 @@ describe("untilEnded", () => {
     VirtualTime.run(
       Effect.gen(function* () {
         const late = yield* Effect.flip(Books.untilEnded(told(acked("a"), dead("c")), { within: 500 }))
-        assert.strictEqual(late.message, "an end of every message; of 2 there is none: b d: not within 500 ms")
+        assert.strictEqual(late.message, "the end of every message; 2 have not ended: b d: not within 500 ms")
       })
     )
   )

@@ -84,7 +84,7 @@ describe("a control", () => {
         Effect.gen(function* () {
           yield* Effect.sleep(1200)
           const error = yield* Effect.flip(control.lateness(begun + 900, begun + 1200))
-          assert.include(error.message, "did not come within 60000 ms")
+          assert.include(error.message, "did not arrive within 60000 ms")
           assert.isAtLeast((yield* Clock.currentTimeMillis) - begun, 61_000)
           yield* Effect.sleep(10_000)
           const now = yield* Clock.currentTimeMillis

@@ -67,7 +67,7 @@ describe("VirtualTime.run", () => {
   it.live("says so when the program waits for what never comes", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(VirtualTime.run(Effect.flatMap(Deferred.make<void>(), Deferred.await)))
-      assert.include(String(Exit.isFailure(exit) && exit.cause), "waits for something that is no clock")
+      assert.include(String(Exit.isFailure(exit) && exit.cause), "waits for something other than the clock")
     })
   )
 })

@@ -36,7 +36,7 @@ describe("a harness is refused that", () => {
   const wrong = {
     "lacks a member": [
       without("restart"),
-      "harness.restart: missing. Write an Effect, and no function of one; or write undefined, if it cannot be"
+      "harness.restart: missing. Write an Effect, not a function that returns one; or write undefined, if it cannot be"
     ],
     "has a member that is misspelt": [
       without("cutConnections", { cutConections: Effect.void }),
@@ -63,7 +63,7 @@ describe("a harness is refused that", () => {
     "has no name": [layerOf({ name: "" }), "harness.name: must be text that is not empty"],
     "lets no call fail by an Effect": [
       layerOf({ failNext: () => true }),
-      "harness.failNext: must answer an Effect, or undefined, for publish and refused, got true"
+      "harness.failNext: must return an Effect, or undefined, for publish and refused, got true"
     ],
     "has one kind of queue for another": [
       layerOf({ foreignQueue: harness.uniqueQueue }),
@@ -109,7 +109,7 @@ describe("a case fails on a harness", () => {
       const told = yield* failure({ another: Effect.succeed(broker) }, function* (lab) {
         yield* lab.another
       })
-      assert.include(told, "harness.another: answers the broker itself")
+      assert.include(told, "harness.another: returns the broker itself")
     })
   )
   it.live("whose restart leaves the connection as it was", () =>
@@ -120,12 +120,12 @@ describe("a case fails on a harness", () => {
       assert.include(told, "harness.restart: a connection that is not that of before: not within")
     })
   )
-  it.live("that says that a call has failed before there was one", () =>
+  it.live("that reports a failed call before there was one", () =>
     Effect.gen(function* () {
       const told = yield* failure({ failNext: () => Effect.succeed(() => true) }, function* (lab) {
         yield* lab.failNext("settle", "refused")
       })
-      assert.include(told, "harness.failNext(settle, refused): says that a call has failed before there was one")
+      assert.include(told, "harness.failNext(settle, refused): reports a failed call before there was one")
     })
   )
   it.live("that leaves out a number that the broker tells", () =>
@@ -134,7 +134,7 @@ describe("a case fails on a harness", () => {
       const told = yield* failure({ pending }, function* (lab) {
         yield* lab.untilEmpty
       })
-      assert.include(told, "harness.pending: answers no ready, but capabilities.counts.ready is true")
+      assert.include(told, "harness.pending: returns no ready, but capabilities.counts.ready is true")
     })
   )
   it.live("that hangs, and names the hook", () =>
@@ -146,7 +146,7 @@ describe("a case fails on a harness", () => {
         },
         { timeout: 1000 }
       )
-      assert.include(told, "the case did not end within 1000 ms; harness.publishRaw was under way")
+      assert.include(told, "the case did not end within 1000 ms; harness.publishRaw was running")
     })
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Campaigns: very many seeds, on as many threads as there are cores. Each chunk that ends is a line in a file, so that a
- * campaign that was stopped goes on where it was.
+ * Campaigns: very many seeds, on as many threads as there are cores. Each finished chunk is a line in a file; a campaign that was
+ * stopped continues from there.
  */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import { once } from "node:events"
@@ -23,16 +23,16 @@ export interface Options {
   readonly kinds: ReadonlyArray<Kind>
   /** Seeds in a chunk. Default: 500. */
   readonly chunk?: number
-  /** Threads. Default: one for each core. */
+  /** Threads. Default: one per core. */
   readonly workers?: number
   /**
-   * A file to which each chunk's result is appended, and from which those that are there are taken. Those of other code than
-   * this are not. Default: none.
+   * A file that each chunk's result is appended to. Chunks that it has already are not run again, unless other code made them.
+   * Default: none.
    */
   readonly file?: string
-  /** Ends at the first failure. Default: false. */
+  /** Whether to end at the first failure. Default: false. */
   readonly stopAtFailure?: boolean
-  /** Called with what there is so far, after each chunk. The campaign ends with what it throws. Default: nothing is called. */
+  /** Called with the findings so far, after each chunk. The campaign ends with what it throws. Default: not called. */
   readonly onChunk?: (sum: Sum) => void
 }
 
@@ -58,7 +58,7 @@ export interface Sum {
   readonly failures: ReadonlyArray<Chunk.Failure>
   /** The fingerprint of the code. */
   readonly code: string
-  /** Chunks that the file has of other code: they are not in this sum. */
+  /** Chunks of other code in the file: they are not in this sum. */
   readonly others: number
 }
 
@@ -89,7 +89,6 @@ const work = async (
   const ended = once(worker, "exit").then(([code]): never => {
     throw new Error(`a thread of the campaign ended with code ${code}`)
   })
-  // At the end nobody waits for it.
   ended.catch(() => {})
   for (let task = next(); task !== undefined; task = next()) {
     worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
@@ -99,7 +98,7 @@ const work = async (
 }
 
 /**
- * Runs a campaign, and answers the sum of its chunks.
+ * Runs a campaign, and returns the sum of its chunks.
  *
  * @throws RangeError when an option is unknown, of another kind or out of its range
  */

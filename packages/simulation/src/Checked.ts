@@ -1,4 +1,4 @@
-/** Runs a scenario and has its history checked. */
+/** Runs a scenario and checks its history. */
 import type { Violation } from "./check/Checker.ts"
 import * as Checker from "./check/Checker.ts"
 import type { History } from "./History.ts"
@@ -14,7 +14,7 @@ export interface Checked {
   readonly law: string | undefined
 }
 
-/** Runs a scenario, and has its history checked. */
+/** Runs a scenario, and checks its history. */
 export const run = async (scenario: Scenario): Promise<Checked> => {
   const history = await Simulation.run(scenario)
   const violations = Checker.check(scenario, history)

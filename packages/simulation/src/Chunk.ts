@@ -1,4 +1,4 @@
-/** A chunk of a campaign: some seeds, one after the other, and what they showed. */
+/** A chunk of a campaign: some seeds, one after the other, and their findings. */
 import * as Coverage from "./Coverage.ts"
 import * as Generate from "./Generate.ts"
 import * as Checked from "./Checked.ts"

@@ -1,6 +1,6 @@
 /**
- * Situations: what a run has seen, beyond lines of code. A campaign whose seeds never see one of them proves nothing about
- * it, and fails.
+ * Situations that a run has seen, beyond lines of code. A campaign whose seeds never see one of them proves nothing about it, and
+ * fails.
  */
 import type { Entry, History } from "./History.ts"
 
@@ -94,12 +94,12 @@ export const situations: ReadonlyArray<Situation> = [
   ["process: frozen", some((entry) => entry._tag === "Frozen")],
   ["process: drained, its handlers not in time", some((entry) => entry._tag === "Drained" && !entry.complete)],
   ["copy: made smaller", some((entry) => entry._tag === "Stored" && entry.process !== undefined && entry.cut > 0)],
-  ["broker: moved a message by itself", some((entry) => entry._tag === "Stored" && entry.native)],
+  ["broker: moved a message natively", some((entry) => entry._tag === "Stored" && entry.native)],
   ["broker: forgot a message", some((entry) => entry._tag === "Gone" && entry.why === "forgotten")],
   ["send: failed", some((entry) => entry._tag === "NotSent")],
   ["handler: interrupted", some((entry) => entry._tag === "Ended" && entry.how === "interrupted")],
-  ["settlement failed beside a handler", failedBeside],
-  ["redelivery beside its handler", redeliveredBeside],
+  ["settlement failed while a handler ran", failedBeside],
+  ["redelivery while its handler ran", redeliveredBeside],
   ["redrive met a failure", refusedJob]
 ]
 
@@ -111,6 +111,6 @@ export const count = (counts: Counts, history: History): void => {
   for (const [name, isIn] of situations) counts[name] = (counts[name] ?? 0) + (isIn(history) ? 1 : 0)
 }
 
-/** The situations that were seen in fewer histories than this part of them, with the part. */
+/** Returns the situations that were seen in a smaller part of the histories than this, with the part. */
 export const missing = (counts: Counts, seeds: number, least: number): ReadonlyArray<readonly [string, number]> =>
   situations.map(([name]) => [name, (counts[name] ?? 0) / seeds] as const).filter(([, part]) => part < least)

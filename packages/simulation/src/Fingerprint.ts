@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** The sources below a folder, or what was built of them; never what is beside the code, such as types. */
+/** The sources below a folder, or their build; never files next to the code, such as types. */
 const digestOf = (folder: string): string => {
   const names = readdirSync(folder, { encoding: "utf8", recursive: true })
     .filter((name) => /(?<!\.d)\.[jt]s$/.test(name))
@@ -12,6 +12,6 @@ const digestOf = (folder: string): string => {
   return Digest.hex(...names.flatMap((name) => [name.replaceAll("\\", "/"), readFileSync(join(folder, name))]))
 }
 
-/** The digest of the core and of the simulation, as they are on the disk now. */
+/** The digest of the core and of the simulation, as they are on disk now. */
 export const ofCode = (): string =>
   [import.meta.resolve("@requeue/core"), import.meta.url].map((url) => digestOf(dirname(fileURLToPath(url)))).join("-")

@@ -1,6 +1,6 @@
 /**
- * Makes a scenario of a seed. Most seeds have few kinds of faults, and have them often: what is rare everywhere is never
- * seen together.
+ * Makes a scenario from a seed. Most seeds have few kinds of faults, and have them often: faults that are rare everywhere never
+ * meet.
  */
 import {
   type Kind,
@@ -19,7 +19,7 @@ import * as Draw from "./world/Draw.ts"
 
 type Random = Draw.Sequence
 
-/** Metadata that no client of ours writes. */
+/** Metadata that none of our clients writes. */
 const hostile = (random: Random, id: string): string =>
   random.pick([
     JSON.stringify({ v: 1, id, a: 0.5, t0: 1 }),
@@ -75,10 +75,10 @@ const process = (random: Random, name: string, versions: number, isWild: boolean
   }
 })
 
-/** Parts of the exchange: faults may happen in one of them alone. */
+/** Parts of the exchange: faults may be limited to one of them. */
 const focuses: ReadonlyArray<string> = ["consume", "receive", "publish", "send"]
 
-/** Faults that happen at some places only happen there often. */
+/** Faults that are limited to some places happen there often. */
 const rates = (random: Random, isFocused: boolean): Rates => {
   const some = () =>
     random.chance(isFocused ? 0.5 : 0.25) ? random.pick(isFocused ? [0.05, 0.2, 0.4] : [0.01, 0.05, 0.2]) : 0
@@ -93,7 +93,7 @@ const rates = (random: Random, isFocused: boolean): Rates => {
   }
 }
 
-/** The first thing that people do is to deal with dead letters. */
+/** Operators deal with dead letters first. */
 const operation = (random: Random, calmAt: number, isFirst: boolean): Operation => {
   const letters = "work.dlq"
   const odd = random.chance(0.5)

@@ -1,22 +1,20 @@
 /**
- * Histories: what happened in one run of the world, in order. Brokers, processes, producers and operators write it; the
- * checker and the printed table read nothing else.
+ * Histories: what happened in one run of the world, in order. Brokers, processes, producers and operators write it; the checker
+ * and the printed table read only this.
  *
- * Times are true milliseconds since the world began, whatever the clocks of its processes say.
+ * Times are true milliseconds since the world began, whatever the clocks of its processes show.
  */
 
-/** A number that the world gives to each copy of a message that a broker has stored, and to nothing else. */
+/** A number that the world gives to each copy of a message that a broker has stored. */
 export type Copy = number
 
-/** A number that the world gives to each handing-out of a copy by a broker, whether it arrives or not. */
+/** A number that the world gives to each delivery of a copy by a broker, whether it arrives or not. */
 export type Delivery = number
 
-/**
- * The message that a program sent, by a number that travels in its body: ids may be used twice, bodies are never changed.
- */
+/** The message that a program sent, by a number that travels in its body: ids may repeat, bodies never change. */
 export type Key = number
 
-/** A settlement that is asked for. */
+/** A requested settlement. */
 export interface Asked {
   readonly tag: "Ack" | "Retry" | "DeadLetter" | "Drop" | "Release"
   /** Milliseconds; 0 where there is none. */
@@ -49,7 +47,7 @@ export interface Given {
 /** One thing that happened. `process` is the name of one life of a process, such as `a1`; a restart is another life. */
 export type Fact =
   // Producers.
-  /** A program calls `send`. `earliest` is the time before which no handler may run. */
+  /** A program calls `send`. No handler may run before `earliest`. */
   | {
       readonly _tag: "Sending"
       readonly key: Key
@@ -60,8 +58,8 @@ export type Fact =
   | { readonly _tag: "Sent"; readonly key: Key }
   /** `send` failed: the broker may have the message or not. */
   | { readonly _tag: "NotSent"; readonly key: Key; readonly reason: string }
-  // The broker's own truth.
-  /** A copy is stored, and not handed out before `due`. `native`: the broker's own backstop moved it. */
+  // What the broker really did.
+  /** A copy is stored, and not delivered before `due`. `native`: the broker's own limit moved it. */
   | {
       readonly _tag: "Stored"
       readonly copy: Copy
@@ -73,12 +71,12 @@ export type Fact =
       /** The delivery whose settlement it serves; `undefined` for a send. */
       readonly of: Delivery | undefined
       readonly native: boolean
-      /** The reason that the copy tells, where it is a dead letter. */
+      /** The reason in the copy, if it is a dead letter. */
       readonly reason: string | undefined
       /** How much of its metadata it leaves out, 0 to 4. */
       readonly cut: number
     }
-  /** A copy is handed out; its answer may get lost on the way. `count` is the broker's count for this copy. */
+  /** A copy is delivered; its answer may be lost on the way. `count` is the broker's count for this copy. */
   | {
       readonly _tag: "HandedOut"
       readonly copy: Copy
@@ -88,7 +86,7 @@ export type Fact =
       readonly process: string
       readonly count: number
     }
-  /** A copy is in its queue again, and not handed out before `due`. */
+  /** A copy is in its queue again, and not delivered before `due`. */
   | {
       readonly _tag: "Back"
       readonly copy: Copy
@@ -98,7 +96,7 @@ export type Fact =
       readonly due: number
       readonly why: "asked" | "connection" | "lease" | "restart"
     }
-  /** A copy is gone for good. `forgotten`: the broker lost it as its kind may. */
+  /** A copy is gone permanently. `forgotten`: the broker lost it, as its kind may. */
   | {
       readonly _tag: "Gone"
       readonly copy: Copy
@@ -115,7 +113,7 @@ export type Fact =
   /** Nothing of this process happens after this. */
   | { readonly _tag: "Killed"; readonly process: string; readonly because: "scenario" | "handler" | "drained" }
   | { readonly _tag: "Frozen"; readonly process: string; readonly until: number }
-  /** A consumer was told a credit: as many deliveries as this may be unsettled. */
+  /** A consumer's new credit: the maximum number of unsettled deliveries. */
   | { readonly _tag: "Credit"; readonly process: string; readonly limit: number }
   /** A delivery was given to the core. */
   | {
@@ -124,19 +122,19 @@ export type Fact =
       readonly delivery: Delivery
       readonly key: Key
       readonly queue: string
-      /** The attempts that the adapter told. */
+      /** The attempts that the adapter reported. */
       readonly attempts: number
     }
-  /** A connection of the process was made again: `gone` are its deliveries that went with the old one. */
+  /** A connection of the process was restored: `gone` are the deliveries that were lost with the old one. */
   | { readonly _tag: "Reconnected"; readonly process: string; readonly gone: ReadonlyArray<Delivery> }
-  /** The client tells that the lease of a delivery has ended, when that is to be extended. */
+  /** The client reports, when a lease is extended, that it has ended. */
   | { readonly _tag: "Lapsed"; readonly process: string; readonly delivery: Delivery }
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
   /**
-   * `error` is the kind of what was thrown. `timedOut`: by the handler's own time, it was interrupted by `handlerTimeout` or
-   * a drain, or runs on after it.
+   * `error` is the kind of what was thrown. `timedOut`: the handler's own time was over, `handlerTimeout` or a drain interrupted
+   * it, or it runs on after that.
    */
   | {
       readonly _tag: "Ended"
@@ -145,9 +143,9 @@ export type Fact =
       readonly how: "returned" | "threw" | "interrupted"
       readonly error: string | undefined
     }
-  /** The core asks the broker's client to settle a delivery. */
+  /** The core requests a settlement from the broker's client. */
   | { readonly _tag: "Asked"; readonly process: string; readonly delivery: Delivery; readonly settlement: Asked }
-  /** The client's answer: `undefined` for taken, else a fate. */
+  /** The client's answer: `undefined` if settled, else a fate. */
   | {
       readonly _tag: "Answered"
       readonly process: string
@@ -155,7 +153,7 @@ export type Fact =
       readonly settlement: Asked
       readonly fate: "lost" | "transient" | "unknown" | "rejected" | undefined
     }
-  /** An event that the core told its hook. */
+  /** An event that the core reported. */
   | {
       readonly _tag: "Told"
       readonly process: string
@@ -174,12 +172,12 @@ export type Fact =
       readonly buffered: number
       readonly inProgress: number
       readonly quarantined: number
-      /** Connection as the adapter says it. */
+      /** The connection's state as the adapter reports it. */
       readonly connection: "up" | "down"
     }
   // Operators.
   | { readonly _tag: "Operates"; readonly operation: number; readonly what: string }
-  /** `failed` is the error's name; `count` what the operation says that it moved or removed. */
+  /** `failed` is the error's name; `count` how many letters the operation reports as moved or removed. */
   | {
       readonly _tag: "Operated"
       readonly operation: number
@@ -188,11 +186,11 @@ export type Fact =
       readonly failed: string | undefined
     }
   // Faults.
-  /** `site` names the fault, so that it can be made or left out again. */
+  /** `site` names the fault, to make it again or leave it out. */
   | { readonly _tag: "Fault"; readonly site: string; readonly kind: string }
   /** No fault begins after this, refusals end, handlers behave. */
   | { readonly _tag: "Calm" }
-  /** The world is at rest, or its time is over, or it has gone round for too many steps. */
+  /** The world is at rest, or its time is over, or it has taken too many steps. */
   | { readonly _tag: "End"; readonly because: "rest" | "time" | "steps" }
   /** Something in the process threw where nothing may throw: a defect, or a log line of level error. */
   | { readonly _tag: "Defect"; readonly process: string; readonly detail: string }

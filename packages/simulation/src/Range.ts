@@ -1,4 +1,4 @@
-/** Ranges: the seeds and the kinds of brokers that a caller asks for. */
+/** Ranges: the seeds and the kinds of brokers that a caller requests. */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import { type Kind, kinds } from "./Scenario.ts"
 
@@ -9,7 +9,7 @@ export interface Range {
   readonly kinds: ReadonlyArray<Kind>
 }
 
-/** The error of a range that has no end, no seed, or no kind; `undefined` when it is good. */
+/** Returns the error of a range that has no end, no seed, or no kind; `undefined` if it is valid. */
 export const refusal = (call: string, { from, kinds: named, seeds }: Range): RangeError | undefined => {
   const one = OptionKind.oneOf(kinds)
   const wrong = [

@@ -1,19 +1,19 @@
-/** Results: the file in which each chunk of a campaign is a line of JSON, with the fingerprint of the code that it ran. */
+/** Results: a file in which each chunk of a campaign is a line of JSON, with the fingerprint of the code that it ran. */
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs"
 import { OptionKind } from "@requeue/core/port"
 import type * as Chunk from "./Chunk.ts"
 
-/** A file that is open. */
+/** An open file. */
 export interface Results {
   /** The chunks that this code has run, by the key of their task. */
   readonly known: ReadonlyMap<string, Chunk.Result>
-  /** How many chunks of other code there are. They count for nothing. */
+  /** The number of chunks of other code. They do not count. */
   readonly others: number
   readonly append: (result: Chunk.Result) => void
   readonly close: () => void
 }
 
-/** The name of a task among all others. */
+/** The unique name of a task. */
 export const keyOf = ({ count, from, kinds }: Chunk.Task): string => `${from} ${count} ${kinds.join(" ")}`
 
 interface Line extends Chunk.Result {
@@ -30,18 +30,18 @@ const read = (text: string): Line | undefined => {
     return undefined
   }
   if (!OptionKind.isObject(line)) return undefined
-  const { count, cpu, facts, failures, from, kinds, seeds, seen } = line as Partial<Line> // Each is looked at now.
+  const { count, cpu, facts, failures, from, kinds, seeds, seen } = line as Partial<Line> // each is checked now
   const isResult =
     [count, cpu, facts, from].every(Number.isFinite) &&
     [failures, kinds].every(Array.isArray) &&
     [seeds, seen].every(OptionKind.isObject)
-  return isResult ? (line as Line) : undefined // It was looked at.
+  return isResult ? (line as Line) : undefined // It was checked above.
 }
 
-/** No file: nothing is known, and nothing is kept. */
+/** Without a file, nothing is read or kept. */
 export const none: Results = { known: new Map(), others: 0, append: () => {}, close: () => {} }
 
-/** Opens a file, or makes it. */
+/** Opens a file, or creates it. */
 export const open = (path: string, code: string): Results => {
   const text = existsSync(path) ? readFileSync(path, "utf8") : ""
   const lines = text.split("\n").flatMap((each) => read(each) ?? [])

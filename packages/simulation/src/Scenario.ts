@@ -1,15 +1,15 @@
 /**
- * Scenarios: all that a run of the world is made of, as one JSON value. A seed makes a scenario; a scenario and its seed
+ * Scenarios: everything that determines a run of the world, as one JSON value. A seed makes a scenario; a scenario and its seed
  * make a run, always the same.
  */
 
-/** The kinds of brokers. Each has its model, with the promises of its kind and no more. */
+/** The kinds of brokers. Each has its model, which keeps the promises of its kind and no more. */
 export type Kind = "push" | "lease" | "lossy"
 
 /** All kinds of brokers. */
 export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
 
-/** All kinds of things that handlers throw. */
+/** All kinds of values that handlers throw. */
 export const thrown = [
   "error",
   "permanent",
@@ -22,7 +22,7 @@ export const thrown = [
   "hostileRetryAfter"
 ] as const
 
-/** A kind of thing that a handler throws. */
+/** A kind of value that a handler throws. */
 export type Thrown = (typeof thrown)[number]
 
 /** A call that a handler makes. `on` is the index of a message in its batch; without it, the call is on the whole batch. */
@@ -34,19 +34,19 @@ export interface Call {
   readonly error?: "permanent" | "drop" | "retryAfter"
 }
 
-/** The doings of a handler with one message in one of its runs. */
+/** A handler's behaviour for one message in one of its runs. */
 export interface Behaviour {
-  /** Milliseconds, or for ever. */
+  /** Milliseconds, or forever. */
   readonly takes: number | "forever"
   /** Whether an interruption ends it. Default: true. */
   readonly stubborn?: boolean
-  /** Calls that it makes at its beginning. */
+  /** Calls at its beginning. */
   readonly first?: ReadonlyArray<Call>
-  /** Calls that it makes at its end. */
+  /** Calls at its end. */
   readonly last?: ReadonlyArray<Call>
-  /** Calls that it makes a second after its end. */
+  /** Calls a second after its end. */
   readonly late?: ReadonlyArray<Call>
-  /** The thing that it throws at its end. Default: it returns. */
+  /** The value that it throws at its end. Default: it returns. */
   readonly throws?: Thrown
   /** Whether its process dies at its end. */
   readonly kills?: boolean
@@ -58,26 +58,26 @@ export interface Behaviour {
 export interface Sending {
   readonly key: number
   readonly at: number
-  /** The producer: a process that runs, or one that knows nothing of Requeue. */
+  /** The producer: a process that runs, or one without Requeue. */
   readonly by: "ours" | "foreign"
-  /** Ids may be used again. */
+  /** Ids may repeat. */
   readonly id: string
   readonly delay: number
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
   /** Metadata that a foreign producer writes, as text. Default: none. */
   readonly metadata?: string
-  /** The doings of its handler in its first run, in its second, and so on. Beyond the last, it returns at once. */
+  /** Its handler's behaviour in its first run, in its second, and so on. After the last, it returns at once. */
   readonly runs: ReadonlyArray<Behaviour>
 }
 
 /** The broker refuses copies of one message. */
 export interface Refusal {
   readonly key: number
-  /** `again`: the copies of its retries, and not that of its send. */
+  /** `again`: the copies of its retries, but not that of its send. */
   readonly of: "copy" | "retry" | "again" | "deadLetter"
-  /** How much must be left out, 0 to 4, for a copy to be taken; 5: none is ever taken. */
+  /** How much a copy must leave out, 0 to 4, for the broker to accept it; 5: none is ever accepted. */
   readonly until: number
-  /** Whether it ends with the faults though no copy is ever taken. Default: it ends where some copy is taken. */
+  /** Whether it ends with the faults though no copy is ever accepted. Default: it ends if some copy is accepted. */
   readonly ends?: boolean
   readonly reason: "BodyTooLarge" | "Unroutable" | "AccessRefused"
 }
@@ -93,7 +93,7 @@ export interface Life {
 /** A process that runs the program. */
 export interface Process {
   readonly name: string
-  /** The version of the program in each life: an index of {@link Scenario.versions}. The last one goes on. */
+  /** The version of the program in each life: an index of {@link Scenario.versions}. The last one repeats. */
   readonly versions: ReadonlyArray<number>
   readonly startsAt: number
   readonly lives: ReadonlyArray<Life>
@@ -113,7 +113,7 @@ export interface Version {
   readonly maxAttempts: number
   readonly maxDeliveries: number
   readonly immediate: number
-  /** Delays of the retries, in milliseconds; the last one goes on. Empty: no backoff. */
+  /** Delays of the retries, in milliseconds; the last one repeats. Empty: no backoff. */
   readonly backoff: ReadonlyArray<number>
   readonly maxAge: number | undefined
   /** `undefined`: dead letters are discarded. */
@@ -127,14 +127,14 @@ export interface Version {
   readonly consumerBackoff:
     | { readonly multiplier: number; readonly max: number; readonly stepwise: boolean }
     | undefined
-  /** Whether its handlers are async functions, which nothing can interrupt. Default: they are Effects. */
+  /** Whether its handlers are async functions, which cannot be interrupted. Default: they are Effects. */
   readonly promise?: boolean
-  /** User code that misbehaves, beside handlers. */
+  /** Misbehaving user code other than handlers. */
   readonly hook: "none" | "throws" | "throwsUnprintable"
   readonly redact: "none" | "throws"
 }
 
-/** An operation of a person. */
+/** An operation of an operator. */
 export interface Operation {
   readonly at: number
   readonly what:
@@ -146,7 +146,7 @@ export interface Operation {
     | { readonly _tag: "Throttle"; readonly for: number }
 }
 
-/** How often faults happen where they can, 0 to 1 for each exchange. They end at `calmAt`. */
+/** How often faults happen, 0 to 1 for each exchange. They end at `calmAt`. */
 export interface Rates {
   /** The connection is cut at a message of the exchange. */
   readonly cut: number
@@ -154,25 +154,25 @@ export interface Rates {
   readonly lostAnswer: number
   /** A request is lost, and the exchange times out. */
   readonly lostRequest: number
-  /** An exchange takes much longer, perhaps beyond its time-out. */
+  /** An exchange takes much longer, perhaps beyond its timeout. */
   readonly late: number
   /** A request is made twice. */
   readonly twice: number
-  /** The broker says that it cannot now. */
+  /** The broker answers that it is too busy. */
   readonly busy: number
-  /** The broker hands a message out though another consumer has it. */
+  /** The broker delivers a message that another consumer already has. */
   readonly echo: number
 }
 
-/** Everything that a run is made of. */
+/** A scenario. */
 export interface Scenario {
   readonly seed: number
   readonly kind: Kind
-  /** Whether the client cannot name the copies of a message; on `push` only. Default: it can. */
+  /** Whether the client cannot identify the copies of a message; on `push` only. Default: it can. */
   readonly isNameless?: boolean
-  /** Milliseconds of one way over the network, at most. */
+  /** Maximum milliseconds of one way over the network. */
   readonly latency: number
-  /** Milliseconds of a lease; of no meaning for `push`. */
+  /** Milliseconds of a lease; `push` ignores it. */
   readonly lease: number
   readonly versions: ReadonlyArray<Version>
   readonly processes: ReadonlyArray<Process>
@@ -180,15 +180,15 @@ export interface Scenario {
   readonly refusals: ReadonlyArray<Refusal>
   readonly operations: ReadonlyArray<Operation>
   readonly rates: Rates
-  /** Faults happen only at places whose name has this in it. Default: everywhere. */
+  /** Faults happen only at places whose name contains this. Default: everywhere. */
   readonly focus?: string
-  /** Faults begin before this time only; operators have done their work by then. */
+  /** Faults begin before this time only; operators have finished by then. */
   readonly calmAt: number
-  /** Exactly these faults happen, whatever the rates; `undefined`: as the rates say. */
+  /** Exactly these faults happen, whatever the rates; `undefined`: the rates decide. */
   readonly only?: ReadonlyArray<string>
 }
 
-/** The queue that all of it is about. */
+/** The one queue of the scenario. */
 export const queue = "work"
 
 /** Whether a refusal never ends. */

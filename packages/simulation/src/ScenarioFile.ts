@@ -148,8 +148,8 @@ const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scen
   if (kind !== "push" && lease < 1000) return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
   const keys = new Set(sendings.map(({ key }) => key))
   const names = new Set(processes.map(({ name }) => name))
-  if (keys.size < sendings.length) return "sendings: each must have a key of its own"
-  if (names.size < processes.length) return "processes: each must have a name of its own"
+  if (keys.size < sendings.length) return "sendings: each key must be unique"
+  if (names.size < processes.length) return "processes: each name must be unique"
   const stranger = refusals.findIndex(({ key }) => !keys.has(key))
   if (stranger >= 0) return `refusals[${stranger}].key must be that of a sending, got ${refusals[stranger]!.key}`
   for (const [index, process] of processes.entries()) {
@@ -165,7 +165,7 @@ const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scen
 /**
  * Reads a scenario.
  *
- * @throws RangeError when it is no JSON, of another format, or has a wrong name or value, with the path of the first of them
+ * @throws RangeError for invalid JSON, another format, or a wrong name or value, with the path of the first error
  */
 export const read = (text: string): Scenario.Scenario => {
   const refuse = (problem: string) => new RangeError(`scenario: ${problem}`)
@@ -181,7 +181,7 @@ export const read = (text: string): Scenario.Scenario => {
     throw refuse(`${pathOf(path)}: ${message}`)
   }
   const { format: _, ...read } = decoded.success
-  const scenario = read as Scenario.Scenario // JSON has no `undefined`: fields that may have it are missing.
+  const scenario = read as Scenario.Scenario // JSON has no `undefined`: such fields are missing
   const problem = dangling(scenario)
   if (problem !== undefined) throw refuse(problem)
   return scenario

@@ -1,14 +1,14 @@
 /**
- * Shrinking: from a scenario that breaks a law to a small one that breaks the same law. What breaks another law is not
- * taken, so that the small one tells of the same defect.
+ * Shrinking: from a scenario that breaks a law to a small one that breaks the same law. Scenarios that break another law are
+ * rejected, because they show another defect.
  */
 import type { History } from "./History.ts"
 import type { Behaviour, Process, Scenario, Sending, Version } from "./Scenario.ts"
 
-/** Runs a scenario, and tells the law that it breaks, if it breaks one. */
+/** Runs a scenario, and returns the law that it breaks, if any. */
 export type Check = (scenario: Scenario) => Promise<{ readonly law: string | undefined; readonly history: History }>
 
-/** The number of events that a scenario is made of: sends, runs of handlers that are not plain, faults, people, ends. */
+/** The number of events of a scenario: sends, handler runs that are not plain, faults, operators, ends. */
 export const size = ({ only = [], operations, processes, refusals, sendings }: Scenario): number =>
   sendings.length +
   sendings.reduce((sum, { runs }) => sum + runs.length, 0) +
@@ -17,15 +17,15 @@ export const size = ({ only = [], operations, processes, refusals, sendings }: S
   refusals.length +
   processes.reduce((sum, { freezes, lives }) => sum + lives.length + freezes.length, processes.length)
 
-/** A list in a scenario, of which parts can be left out. */
+/** A list in a scenario whose parts can be left out. */
 interface Part {
   readonly get: (scenario: Scenario) => ReadonlyArray<unknown>
-  readonly set: (scenario: Scenario, list: ReadonlyArray<any>) => Scenario // The list is a part of what `get` answered.
+  readonly set: (scenario: Scenario, list: ReadonlyArray<any>) => Scenario // the list is a part of what `get` returned
   readonly least: number
 }
 
 const part = (name: keyof Scenario, least = 0): Part => ({
-  get: (scenario) => scenario[name] as ReadonlyArray<unknown>, // It is called for lists only.
+  get: (scenario) => scenario[name] as ReadonlyArray<unknown>, // called for lists only
   set: (scenario, list) => ({ ...scenario, [name]: list }),
   least
 })
@@ -36,7 +36,7 @@ const within = <K extends "processes" | "sendings">(
   index: number,
   inner: K extends "processes" ? keyof Process : keyof Sending
 ): Part => ({
-  get: (scenario) => scenario[outer][index]?.[inner as never] ?? [], // One of its lists.
+  get: (scenario) => scenario[outer][index]?.[inner as never] ?? [], // one of its lists
   set: (scenario, list) => ({
     ...scenario,
     [outer]: scenario[outer].map((each, at) => (at === index ? { ...each, [inner]: list } : each))
@@ -71,7 +71,7 @@ const plain: Partial<Version> = {
 
 const atOnce: Behaviour = { takes: 0 }
 
-/** Scenarios that are a little simpler, in places that are no list. */
+/** Scenarios that are a little simpler, outside lists. */
 function* simpler(scenario: Scenario): Generator<Scenario> {
   const { processes, sendings, versions } = scenario
   if (versions.length > 1) {
@@ -81,7 +81,7 @@ function* simpler(scenario: Scenario): Generator<Scenario> {
   if (scenario.latency > 1) yield { ...scenario, latency: 1 }
   for (const [index, version] of versions.entries()) {
     for (const [name, value] of Object.entries(plain)) {
-      const known = version[name as keyof Version] // As the names of `plain` are.
+      const known = version[name as keyof Version] // as the names of `plain` are
       if (JSON.stringify(known) === JSON.stringify(value)) continue
       yield { ...scenario, versions: versions.with(index, { ...version, [name]: value }) }
     }
@@ -99,7 +99,7 @@ function* simpler(scenario: Scenario): Generator<Scenario> {
     if (each.body !== "good") yield { ...scenario, sendings: sendings.with(index, { ...each, body: "good" }) }
     if (each.by !== "ours") yield { ...scenario, sendings: sendings.with(index, { ...each, by: "ours" }) }
     for (const [nth, run] of each.runs.entries()) {
-      const names = Object.keys(run) as Array<keyof Behaviour> // Scenarios have no others.
+      const names = Object.keys(run) as Array<keyof Behaviour> // scenarios have no others
       for (const name of names) {
         if (name === "takes" && run.takes === 0) continue
         const { [name]: _, ...rest } = run
@@ -120,7 +120,7 @@ function* less(scenario: Scenario): Generator<Scenario> {
   }
 }
 
-/** Scenarios in which a fault happens at its place when less has happened there, as when a part before it is left out. */
+/** Scenarios in which a fault happens at its place after fewer events, as when an earlier part is left out. */
 function* earlier(scenario: Scenario): Generator<Scenario> {
   const { only = [] } = scenario
   for (const [index, site] of only.entries()) {
@@ -146,18 +146,18 @@ function* sooner(scenario: Scenario): Generator<Scenario> {
   }
 }
 
-/** Scenarios with one part less, and another change that may be what made that part necessary. */
+/** Scenarios with one part less, and another change that may have made that part necessary. */
 function* pairs(scenario: Scenario): Generator<Scenario> {
   for (const change of [earlier, less, sooner, simpler]) for (const one of less(scenario)) yield* change(one)
 }
 
-/** As many events as a person reads. A scenario that has more is worth more runs. */
+/** The number of events that a person can read. A larger scenario is worth more runs. */
 const readable = 20
 
 /**
- * Shrinks a scenario that breaks `law`, with at most so many runs.
+ * Shrinks a scenario that breaks `law`, with at most `runs` runs.
  *
- * @throws RangeError when the scenario does not break that law
+ * @throws RangeError if the scenario does not break that law
  */
 export const shrink = async (scenario: Scenario, law: string, check: Check, tries = 20_000): Promise<Scenario> => {
   let left = tries
@@ -170,7 +170,7 @@ export const shrink = async (scenario: Scenario, law: string, check: Check, trie
     return isSame
   }
 
-  /** Goes round all changes until none is taken. Where one was, others are: it does not begin anew with the first. */
+  /** Repeats all changes until none is accepted. After an accepted change it tries the others first. */
   const sweep = async (
     changes: (scenario: Scenario) => Iterable<Scenario>,
     isEnough = (): boolean => false

@@ -1,4 +1,4 @@
-/** Runs a scenario: makes the world, lets everything in it happen, and answers the history. */
+/** Runs a scenario: makes the world, runs it, and returns the history. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { History } from "./History.ts"
@@ -15,21 +15,21 @@ import type { Model } from "./world/Model.ts"
 import { observed } from "./world/Observed.ts"
 import * as World from "./world/World.ts"
 
-/** The most steps of a run; one that takes more goes round without an end. */
+/** The maximum number of steps of a run; one that takes more runs in circles. */
 const longest = 50_000
 
-/** How long the world may take to come to rest once it is calm, in milliseconds: longer than all delays together. */
+/** How long the world may take to come to rest after the last fault, in milliseconds: longer than all delays together. */
 const longestRest = 30 * 24 * 3_600_000
 
-/** The program that the processes run, and the bodies that are sent to it. */
+/** The program that the processes run, and the bodies of its messages. */
 export interface Subject {
   readonly start: Population.Start
   readonly bodyOf: (sending: Sending) => Uint8Array
-  /** Asked before time goes on: a problem ends the run with its error. Default: there is none. */
+  /** Called before time advances: a problem ends the run with its error. Default: there is none. */
   readonly problem?: () => Problem | undefined
 }
 
-/** Something for which nothing can be learnt from a run. */
+/** An error after which the run proves nothing. */
 export interface Problem {
   readonly error: unknown
 }
@@ -37,7 +37,7 @@ export interface Problem {
 /** The program whose handlers do what the scenario says. */
 const scripted: Subject = { start: Program.start, bodyOf: Program.bodyOf }
 
-/** A broker's trouble passes, but a program that cannot work is started again and again, and never runs. */
+/** A broker's trouble passes, but a program that cannot work would restart forever. */
 const problemOf = (cause: Cause.Cause<{ readonly _tag: string }>): Problem | undefined => {
   for (const reason of cause.reasons) {
     if (reason._tag === "Die" && reason.defect instanceof RangeError) return { error: reason.defect }
@@ -47,9 +47,9 @@ const problemOf = (cause: Cause.Cause<{ readonly _tag: string }>): Problem | und
 }
 
 /**
- * All that happens in a scenario. The same scenario has the same history, always.
+ * Returns the history of a scenario. The same scenario always has the same history.
  *
- * @throws ConfigurationError or RangeError when the program cannot start, whatever the broker does
+ * @throws ConfigurationError or RangeError if the program cannot start, whatever the broker does
  *
  * @example
  * ```ts
@@ -81,20 +81,20 @@ export const run = async (
     const found = hopeless ?? problem()
     const before = world.now()
     goesOn = world.step(scenario.calmAt + longestRest)
-    // At one moment much may be under way that comes to an end by itself.
+    // Many short-lived activities may run at the same moment.
     if (found !== undefined && !(goesOn && world.now() === before)) throw found.error
-    // Codecs and handlers may use promises; they go on before the next thing happens.
+    // Codecs and handlers may use promises; these continue before the next thing happens.
     await turn()
   }
   world.record({ _tag: "End", because: isOver() ? "rest" : steps < longest ? "time" : "steps" })
   return world.history
 }
 
-// Node's own, also where a test puts a fake in its place later.
+// Node's own, even if a test replaces it by a fake later.
 // oxlint-disable-next-line no-restricted-globals -- Effect's scheduler is the world's here
 const soon = setImmediate
 
-/** Real turns of the event loop, in which promises go on: the world's own time does not pass. */
+/** Real turns of the event loop, in which promises continue: the world's time does not pass. */
 const turn = (): Promise<void> => new Promise((resolve) => void soon(resolve))
 
 const modelOf = (world: World.World): Model => {
@@ -108,10 +108,10 @@ const modelOf = (world: World.World): Model => {
   }
 }
 
-/** Milliseconds between two looks at a world that is calm: the first, and the longest. */
+/** Milliseconds between two checks of a calm world: the first, and the longest. */
 const looks = { first: 5000, longest: 200_000 }
 
-/** Once the world is calm, waits for the end of all work, then drains all processes. It tells when that is done. */
+/** Once the world is calm, waits for the end of all work, then drains all processes. Returns whether that is done. */
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {
   const { calmAt, refusals } = world.scenario
   const hopeless = new Set(refusals.filter(isForever).map(({ key }) => key))
@@ -119,7 +119,7 @@ const resting = (world: World.World, population: Population.Population, underWay
   let read = 0
   let isOver = false
 
-  /** Whether every message that can end has ended, and nobody is at work. */
+  /** Whether every message that can end has ended, and no process is working. */
   const isQuiet = (): boolean => {
     for (; read < world.history.length; read++) {
       const entry = world.history[read]!

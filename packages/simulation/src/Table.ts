@@ -1,9 +1,9 @@
-/** Tables: a history as a person reads it. Time goes downwards; people, the broker and each process have a column. */
+/** Tables: a history for a reader. Time goes downwards; operators, the broker and each process have a column. */
 import type { Violation } from "./check/Violation.ts"
 import type { Asked, Call, Entry, History } from "./History.ts"
 import type { Scenario, Version } from "./Scenario.ts"
 
-/** Letters between the beginnings of two columns. Sentences may be longer, as each has a line of its own. */
+/** Characters between the starts of two columns. Sentences may be longer, because each has its own line. */
 const width = 22
 
 const millis = (at: number): string => String(Math.round(at * 10) / 10)
@@ -19,7 +19,7 @@ const settlement = ({ cut, delay, reason, tag }: Asked): string =>
 const call = ({ delay, key, name }: Call): string =>
   `${key === undefined ? "" : `#${key}.`}${name}(${delay === undefined ? "" : delay})`
 
-/** Facts of people and of the world itself. */
+/** Facts of operators and of the world. */
 const ofPeople = (entry: Entry): string | undefined => {
   switch (entry._tag) {
     case "Sending":
@@ -51,7 +51,7 @@ const ofBroker = (entry: Entry): string | undefined => {
         entry.reason === undefined ? "" : ` as ${entry.reason}`,
         entry.due > entry.at ? `, due ${millis(entry.due)}` : "",
         entry.cut === 0 ? "" : `, cut ${entry.cut}`,
-        entry.native ? ", by itself" : ""
+        entry.native ? ", natively" : ""
       ]
       return `stores #${entry.key}/${entry.copy}${where}${details.join("")}`
     }
@@ -83,7 +83,7 @@ const ofLife = (entry: Entry): string | undefined => {
     case "Reconnected":
       return `connects again${entry.gone.length === 0 ? "" : `, without ${entry.gone.map((each) => `d${each}`).join(" ")}`}`
     case "Told":
-      return `tells ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
+      return `reports ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
     case "Health":
       return `is ${entry.state}: ${entry.buffered} buffered, ${entry.inProgress} in progress`
     case "Defect":
@@ -114,7 +114,7 @@ const ofWork = (entry: Entry): string | undefined => {
   }
 }
 
-/** The column of a process: its lives share one, which has its name without their number. */
+/** The column of a process: its lives share one, under the process's name. */
 const columnOf = (life: string): string => life.replace(/(?<=.)\d+$/, "")
 
 const line = (mark: string, at: string, column: number, sentence: string): string =>
@@ -150,16 +150,16 @@ const programOf = (version: Version, index: number): string => {
   return `version ${index}: ${parts.filter((part) => part !== "").join(", ")}`
 }
 
-/** The world and the programs that a table is of. */
+/** The world and the programs of a table. */
 const headOf = ({ calmAt, kind, lease, seed, versions }: Scenario): ReadonlyArray<string> => [
   `seed ${seed}, broker ${kind}${lease === 0 ? "" : `, leases of ${millis(lease)}`}, faults until ${millis(calmAt)}`,
   ...versions.map(programOf)
 ]
 
 /**
- * A history as a table, and what it breaks. Times are in milliseconds; `#1/2` is copy 2 of message 1, `d3` a delivery, `r4` a
- * handler run. The lines that show a violation have its number. What processes tell, and what their health is, has a line only
- * where it shows one. With its scenario, the table begins with the world and the versions of the program.
+ * Formats a history as a table, with its violations. Times are in milliseconds; `#1/2` is copy 2 of message 1, `d3` a delivery,
+ * `r4` a handler run. The lines that show a violation have its number. Events and health have a line only if they show a
+ * violation. With its scenario, the table begins with the world and the versions of the program.
  */
 export const print = (history: History, violations: ReadonlyArray<Violation> = [], scenario?: Scenario): string => {
   const columns = ["operators", "broker"]

@@ -1,8 +1,7 @@
 /**
- * Trials: a handler and a policy of your own, in many worlds whose brokers, connections and processes fail.
+ * Trials: your handler and your policy, in many worlds whose brokers, connections and processes fail.
  *
- * When to use: to learn what your program can lose, repeat or delay before production shows it, and to keep that in a
- * test.
+ * Use them to learn what your program can lose, repeat or delay before production shows it, and to keep that in a test.
  */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import type { Kind } from "./Scenario.ts"
@@ -14,10 +13,10 @@ import * as Worlds from "./trial/Worlds.ts"
 export type { Process } from "./program/Watched.ts"
 export type { Options } from "./trial/Options.ts"
 
-/** How many messages had this, and the first world in which one did. */
+/** How many messages this happened to, and the first world in which it did. */
 export interface Finding {
   readonly messages: number
-  /** `undefined` when no message did. */
+  /** `undefined` if it happened to no message. */
   readonly seed: number | undefined
 }
 
@@ -28,26 +27,26 @@ export interface Finding {
 export interface Report {
   readonly kind: Kind
   readonly worlds: number
-  /** Messages whose send was confirmed. The broker may have others: a confirmation can be lost on its way. */
+  /** Messages whose send was confirmed. The broker may have others: a confirmation can be lost. */
   readonly sent: number
-  /** Messages of which a run succeeded: it called `ack`, or it returned and called nothing. */
+  /** Messages with a successful run: it called `ack`, or it returned and called nothing. */
   readonly succeeded: Finding
   /** Messages whose handler ran again after it had succeeded. */
   readonly repeated: Finding
-  /** Messages that became a dead letter and whose handler had not succeeded. */
+  /** Messages that became a dead letter without a successful run. */
   readonly deadLettered: Finding
-  /** Messages that became a dead letter though their handler had succeeded. */
+  /** Messages that became a dead letter despite a successful run. */
   readonly deadLetteredDone: Finding
-  /** Messages that were dropped, as the policy or an error asked. */
+  /** Messages that the policy or an error dropped. */
   readonly dropped: Finding
   /** Messages that the broker itself lost, as its kind may. */
   readonly forgotten: Finding
   /**
-   * Messages whose handler had not succeeded, and that were still queued when their world ended: its time or its steps were
-   * over, or the broker got them late, when all processes had drained.
+   * Messages without a successful run that were still queued when their world ended: its time or its steps were over, or the
+   * broker received them after all processes had drained.
    */
   readonly unfinished: Finding
-  /** The most handler runs of one message. */
+  /** The maximum number of handler runs of one message. */
   readonly mostRuns: number
   /** The longest time from the send to the handler's success, in milliseconds. */
   readonly longest: number
@@ -81,13 +80,13 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report
 }
 
 /**
- * Runs a program in many worlds, and tells what happened to its messages on each kind of broker. The same options have the
- * same reports, as long as the handler itself reads no clock and no random number of its own.
+ * Runs a program in many worlds, and reports what happened to its messages on each kind of broker. The same options give the same
+ * reports if the handler reads no other clock and no random numbers.
  *
  * A world ends when all its messages have ended, 30 days after its last fault, or after 200,000 steps.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range, or a body is no JSON
- * @throws Error when the handler waits for something outside the world; what making a handler throws; ConfigurationError
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or a body is not JSON
+ * @throws Error when the handler waits for something outside the world; any error of `handler` itself; ConfigurationError
  * when the consumer cannot start
  *
  * @example
@@ -122,8 +121,8 @@ export const run = async (options: Options): Promise<ReadonlyArray<Report>> => {
 }
 
 /**
- * All that happened in the world of one seed, as a table for each kind of broker: `seed` of a {@link Finding}, with the
- * other options as they were. `seeds` and `from` have no meaning for it.
+ * Returns the events in the world of one seed, as a table for each kind of broker. Pass the `seed` of a {@link Finding} and the
+ * same other options. It ignores `seeds` and `from`.
  *
  * @throws whatever {@link run} throws
  *

@@ -1,4 +1,4 @@
-/** `npm run simulate`: campaigns of many seeds, and one seed as a table that a person can read. */
+/** `npm run simulate`: campaigns of many seeds, and one seed as a table. */
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs"
 import * as Campaign from "./Campaign.ts"
 import * as Checked from "./Checked.ts"
@@ -31,7 +31,7 @@ const campaign = async (
   { from, kinds, report: file, results, seeds, workers }: Extract<Arguments, { readonly _tag: "Campaign" }>,
   args: ReadonlyArray<string>
 ): Promise<number> => {
-  // Nobody should wait for a campaign whose report cannot be written.
+  // A campaign must not run if its report cannot be written.
   if (file !== undefined) closeSync(openSync(file, "a"))
   const begun = performance.now()
   let told = begun
@@ -48,7 +48,7 @@ const campaign = async (
       console.error(`${ran} of ${seeds} seeds, ${rate} in a CPU second, ${failures.length} broke a law`)
     }
   })
-  if (sum.others > 0) console.error(`${results} has ${sum.others} chunks of other code: they count for nothing here`)
+  if (sum.others > 0) console.error(`${results} has ${sum.others} chunks of other code: they do not count here`)
   const report = Report.make(sum, { args, from, kinds, wall: performance.now() - begun })
   if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`)
   console.log(Report.print(report))
@@ -91,7 +91,7 @@ const main = async (args: Array<string>): Promise<number> => {
 /** Whether an error is the caller's: an argument, a file, or a scenario whose program cannot start. */
 const isMisuse = (error: unknown): error is Error =>
   error instanceof Misuse ||
-  // The house's form, which no error of the engine has.
+  // The form of our own errors; no error of the engine has it.
   (error instanceof RangeError && /^[\w.]+: /.test(error.message)) ||
   (error instanceof Error && ("syscall" in error || ("_tag" in error && error._tag === "ConfigurationError")))
 
@@ -99,5 +99,5 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   process.exitCode = isMisuse(error) ? 2 : 3
-  console.error(isMisuse(error) ? `${error.message.replaceAll(/\s+/g, " ")} (--help tells the options)` : error)
+  console.error(isMisuse(error) ? `${error.message.replaceAll(/\s+/g, " ")} (--help lists the options)` : error)
 }

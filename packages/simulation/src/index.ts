@@ -1,6 +1,6 @@
 /**
- * Deterministic simulation: Requeue's core in worlds that are made from one seed each, with brokers, processes, faults and
- * people, and a checker that reads all that happened.
+ * Deterministic simulation: Requeue's core in worlds that are each made from one seed, with brokers, processes, faults and
+ * operators, and a checker that reads everything that happened.
  */
 export * as Campaign from "./Campaign.ts"
 export * as Checked from "./Checked.ts"

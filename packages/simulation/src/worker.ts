@@ -1,4 +1,4 @@
-/** Runs the chunks that it is given, in a thread of its own. */
+/** Runs chunks in a thread. */
 import { parentPort } from "node:worker_threads"
 import * as Chunk from "./Chunk.ts"
 

@@ -49,7 +49,7 @@ describe("refuses", () => {
       (it) => (it.processes[0].versions = [9]),
       "processes[0].versions[0] must be an index of versions"
     ],
-    ["two messages of one key", (it) => it.sendings.push(it.sendings[0]), "sendings: each must have a key of its own"],
+    ["two messages of one key", (it) => it.sendings.push(it.sendings[0]), "sendings: each key must be unique"],
     ["an unknown operation", (it) => (it.operations = [{ at: 5, what: { _tag: "Drop" } }]), "operations[0].what"],
     [
       "a refusal of no message",

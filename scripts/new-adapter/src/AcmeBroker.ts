@@ -43,7 +43,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /**
- * A broker that lives as long as the scope. It connects at once: a wrong option or address is an error now.
+ * A broker that lives until the scope closes. It connects at once: a wrong option or address is an error now.
  *
  * @example
  * ```ts
@@ -73,13 +73,13 @@ export const layerConfig = (
   Layer.effect(
     Broker.Broker,
     Effect.gen(function* () {
-      // Who has made Config has loaded it; others need not.
+      // Imported lazily: only layerConfig needs effect/Config.
       const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
       return yield* make(yield* unwrap(options))
     })
   )
 
-/** Serves `acme:` URLs. Every option can stand in the query: `acme://localhost?timeout=5000`. */
+/** Serves `acme:` URLs. Every option can be in the query: `acme://localhost?timeout=5000`. */
 export const adapter: Adapter.Adapter = {
   schemes: ["acme"],
   layer: (url, options) => layer({ ...options, url }),

@@ -15,13 +15,13 @@ const fields = {
 
 const decodeFields = AdapterOptions.decoder("acme", fields)
 
-/** The options of an Acme broker. Each can stand in the URL's query as well, and beats it there. */
+/** The options of an Acme broker. Each can be in the URL's query as well, which it overrides. */
 export interface Options {
-  /** Where Acme is. A `Redacted` one keeps its password out of logs. Default: `acme://localhost`. */
+  /** The address of Acme. A `Redacted` one keeps its password out of logs. Default: `acme://localhost`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** Milliseconds that a publish, a settlement or a question may take. Default: 10000. */
+  /** Milliseconds that a publish, a settlement or a query may take. Default: 10000. */
   readonly timeout?: Delay.DurationInput | undefined
-  /** Whether queues that are missing are created when they are first used. Default: true. */
+  /** Whether missing queues are created when they are first used. Default: true. */
   readonly create?: boolean | undefined
 }
 
@@ -38,7 +38,7 @@ const example = "Write, for example, acme://localhost?timeout=5000"
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "acme" }))
 
-/** Decodes options. Those of the URL's query are beaten by those of the object. */
+/** Decodes options. Those of the object override those of the URL's query. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { url: given = "acme://localhost", ...own } = options
   const parsed = BrokerUrl.parse(given, Object.keys(fields))

@@ -1,7 +1,7 @@
 /**
  * A queue and its retry policy as the objects that Acme needs for them, as data.
  *
- * When to use: to see what a consumer would create, before it does.
+ * Use it to see what a consumer would create, before it does.
  */
 import { RetryPolicy } from "@requeue/core/port"
 

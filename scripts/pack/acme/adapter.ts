@@ -1,7 +1,6 @@
 /**
- * An adapter as somebody else would write it, in a package of its own. Its broker is the memory broker with an order and
- * a dead letter in it, so that every command has something to show. `acme://down` cannot be reached, and on
- * `acme://empty` there is no queue.
+ * A third-party adapter, in a separate package. Its broker is the memory broker with an order and a dead letter in it, which
+ * gives every command something to show. `acme://down` cannot be reached, and on `acme://empty` there is no queue.
  */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import {

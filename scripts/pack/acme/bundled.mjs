@@ -1,4 +1,4 @@
-/** A program that becomes one file, without packages beside it. */
+/** A program that becomes one file, without packages next to it. */
 import { adapter } from "@acme/requeue-broker"
 import { connect } from "@requeue/core/promise"
 

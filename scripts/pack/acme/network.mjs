@@ -1,4 +1,4 @@
-/** A program whose broker nobody runs. */
+/** A program whose broker does not run. */
 import { adapter } from "@requeue/adapter-NAME"
 import { connect } from "@requeue/core/promise"
 

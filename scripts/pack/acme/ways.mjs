@@ -1,4 +1,4 @@
-/** Every way to an adapter that is none of ours: each prints its name, and the order that came. */
+/** Every way to a third-party adapter: each prints its name, and the received order. */
 import { adapter } from "@acme/requeue-broker"
 import { loadConfig } from "@requeue/config"
 import { connect } from "@requeue/core/promise"

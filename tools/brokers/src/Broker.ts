@@ -6,13 +6,13 @@ export interface Node {
   readonly url: string
   readonly managementUrl: string | undefined
   readonly port: number
-  /** The process to signal, while it runs and is one of this machine. */
+  /** The process to signal, while it runs on this machine. */
   readonly pid: () => number | undefined
   /** Starts it with its data and ports; waits until it accepts connections. */
   readonly start: () => Promise<void>
-  /** Ends it at once, with SIGKILL. */
+  /** Kills it with SIGKILL. */
   readonly kill: () => Promise<void>
-  /** Lets it end in order. */
+  /** Shuts it down in order. */
   readonly stop: () => Promise<void>
   /** `stop`, then `start`. */
   readonly restart: () => Promise<void>
@@ -23,35 +23,34 @@ export interface Node {
 /** A broker that accepts connections. `start`, `kill`, `stop` and `restart` mean all nodes. */
 export interface Broker<N extends Node = Node> extends AsyncDisposable {
   readonly version: string
-  /** Where it came from, for messages. */
+  /** Its origin, for messages. */
   readonly source: string
-  /** The address of the first node, with its credentials; so has `managementUrl`. */
+  /** The address of the first node, with its credentials; `managementUrl` has them, too. */
   readonly url: string
   readonly managementUrl: string | undefined
-  /** Empty where an environment variable named the broker: then every control but `dispose` is refused. */
+  /** Empty if an environment variable named the broker: then every control but `dispose` is refused. */
   readonly nodes: ReadonlyArray<N>
   readonly start: () => Promise<void>
   readonly kill: () => Promise<void>
   readonly stop: () => Promise<void>
   readonly restart: () => Promise<void>
-  /** Ends what was started and removes its data. */
+  /** Ends everything that was started and removes its data. */
   readonly dispose: () => Promise<void>
 }
 
 /** The broker to start. */
 export interface StartOptions {
   /**
-   * `newest` is the newest at hand without a download, `system` the machine's own; else a release, or a server by name.
-   * Default: newest.
+   * `newest` is the newest without a download, `system` the machine's own; else a release, or a server by name. Default: newest.
    */
   readonly version?: string | undefined
-  /** The number of nodes; which numbers are possible depends on the broker. Default: 1. */
+  /** The number of nodes; the possible numbers depend on the broker. Default: 1. */
   readonly nodes?: number | undefined
   /** Milliseconds after which a start fails. Default: 300,000, because machines are slow or busy. */
   readonly deadline?: number | undefined
   /** Keeps the broker running when this process ends. Default: false. */
   readonly detached?: boolean | undefined
-  /** Takes lines about the progress of long work. Default: writes them to standard error. */
+  /** Receives lines about the progress of long work. Default: writes them to standard error. */
   readonly say?: ((line: string) => void) | undefined
 }
 
@@ -64,7 +63,7 @@ export const settingsOf = (options: StartOptions) => ({
   say: options.say ?? ((line: string) => console.error(line))
 })
 
-/** A way to come by a broker. It throws `Unavailable` to let the next one try, any other error to end the search. */
+/** A way to obtain a broker. It throws `Unavailable` to let the next one try, any other error to end the search. */
 export interface Source<Options extends StartOptions = StartOptions, B extends Broker = Broker> {
   readonly name: string
   readonly open: (options: Options) => Promise<B>
@@ -75,7 +74,7 @@ export class Unavailable extends Error {
   override readonly name = "Unavailable"
 }
 
-/** Opens the first source that has a broker. Throws `Unavailable` with the reasons of all when none has one. */
+/** Opens the first source that has a broker. Throws `Unavailable` with the reasons of all if none has one. */
 export const firstOf = async (sources: ReadonlyArray<Source>, options: StartOptions, remedy: string) => {
   const reasons: Array<string> = []
   for (const source of sources) {

@@ -1,6 +1,6 @@
 /**
- * An instance is a folder with the data of one broker, a block of ports and the processes that use them. A record in the
- * folder lists what must be ended and removed when the instance's owner is gone.
+ * An instance is a folder with the data of one broker, a block of ports and the processes that use them. A record in the folder
+ * lists what must be ended and removed after the instance's owner has died.
  */
 import { spawn as spawnProcess, type ChildProcess } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -26,7 +26,7 @@ import * as processes from "./processes.ts"
 /** The record of an instance. */
 export interface InstanceRecord {
   readonly id: string
-  /** The process that made it; `undefined` where the instance outlives that. */
+  /** The process that made it; `undefined` if the instance outlives that process. */
   readonly owner: processes.Identity | undefined
   readonly processes: ReadonlyArray<processes.Identity>
   readonly containers: ReadonlyArray<string>
@@ -58,8 +58,8 @@ export const home = (...path: ReadonlyArray<string>): string =>
   join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "requeue", ...path)
 
 const portsPerInstance = 16
-// Below the ports that systems give to outgoing connections: such a connection could take the port of a broker that was
-// killed and will start again.
+// Below the ports that systems give to outgoing connections: such a connection could take the port of a killed broker that will
+// start again.
 const [firstPort, lastPort] = [20_000, 32_000]
 
 const isFree = (port: number): Promise<boolean> =>
@@ -121,7 +121,7 @@ export const list = (): ReadonlyArray<{ folder: string; record: InstanceRecord }
   })
 }
 
-/** Removes the instances of owners that died. One that cannot be removed now, for lack of its Docker engine, stays. */
+/** Removes the instances of owners that died. An instance whose Docker engine is missing stays. */
 export const sweep = async (): Promise<void> => {
   const abandoned = list().filter(({ record: { owner } }) => owner !== undefined && !processes.isAlive(owner))
   await Promise.allSettled(abandoned.map(({ folder, record }) => remove(folder, record)))
@@ -139,10 +139,10 @@ const runMark = () => {
   return run === undefined ? {} : { REQUEUE_TEST_RUN: run }
 }
 
-/** Starts a process that removes the instance when this one is gone: its standard input ends then. */
+/** Starts a process that removes the instance when this process ends: its standard input ends then. */
 const startKeeper = (folder: string, id: string): ChildProcess => {
   const program = fileURLToPath(new URL(`./keeper${extname(import.meta.url)}`, import.meta.url))
-  // Without the mark of scripts/kept.mjs: what carries that is killed with the owner, and the keeper has work to do then.
+  // Without the mark of scripts/kept.mjs: marked processes are killed with the owner, and the keeper has work to do then.
   const { REQUEUE_TEST_OWNER: _mark, ...env } = process.env
   const keeper = spawnProcess(process.execPath, [program, folder, id], {
     detached: true,
@@ -176,7 +176,7 @@ export const make = async (): Promise<Instance> => {
     port: (index) => base + index,
     spawn: (command, args, { env, output }) => {
       const file = openSync(join(folder, output), "a")
-      // Detached, so that Ctrl-C in a terminal reaches this process only.
+      // Detached: Ctrl-C in a terminal reaches this process only.
       const child = spawnProcess(command, args, {
         cwd: folder,
         detached: true,

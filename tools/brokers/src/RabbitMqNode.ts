@@ -8,9 +8,9 @@ export interface Certificates extends Certificate {
 }
 
 export interface RabbitMqNode extends Node {
-  /** Its address with TLS, where it was started with certificates. Clients with one may log in by it: `EXTERNAL`. */
+  /** Its address with TLS, if it was started with certificates. Clients with a certificate may log in with it: `EXTERNAL`. */
   readonly tlsUrl: string | undefined
-  /** Runs `rabbitmqctl` against it and answers what that prints. */
+  /** Runs `rabbitmqctl` against it and returns its output. */
   readonly ctl: (...args: ReadonlyArray<string>) => Promise<string>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Opens an AMQP 0-9-1 connection and closes it again, to see that a server accepts connections and which version it has.
- * This package needs no driver for it. https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf
+ * Opens an AMQP 0-9-1 connection and closes it again. This checks that a server accepts connections, and reads its version. This
+ * package needs no driver for it. https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf
  */
 import { connect } from "node:net"
 import { connect as connectTls } from "node:tls"
@@ -32,7 +32,7 @@ const decode = (text: string) => decodeURIComponent(text)
 /** Takes the credentials out of an address. */
 export const redact = (url: string): string => url.replace(/^(\w+:\/\/)?.*@/, "$1***@")
 
-/** Answers the server's version. Fails with the server's own message when it refuses, and after `milliseconds`. */
+/** Returns the server's version. Fails with the server's own message if it refuses, and after `milliseconds`. */
 export const handshake = (address: string, milliseconds = answerTimeout): Promise<string> => {
   const url = new URL(address)
   const host = url.hostname === "" ? "localhost" : url.hostname.replace(/^\[|\]$/g, "")

@@ -21,7 +21,7 @@ const openssl = (folder: string, args: ReadonlyArray<string>): void => {
   }
 }
 
-/** A certificate for one who has this name or IP address, good for two days; by an authority, or as an authority of its own. */
+/** A certificate for this name or IP address, valid for two days; signed by an authority, or as a new authority. */
 export const certificate = (name: string, by?: Certificate): Certificate => {
   const folder = mkdtempSync(join(tmpdir(), "requeue-certificate-"))
   try {

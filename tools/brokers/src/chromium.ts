@@ -1,4 +1,4 @@
-/** Chromium, by which tests see pages as people do. */
+/** Chromium, which tests use to see pages as people do. */
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { Unavailable } from "./Broker.ts"
@@ -9,7 +9,7 @@ const names: ReadonlyArray<string> = ["chromium", "chromium-browser", "google-ch
 
 const onMac = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
-/** Where Debian's package has it. */
+/** Its path in Debian's package. */
 const onDebian = "/usr/bin/chromium"
 
 const found = (): string | undefined => {
@@ -19,10 +19,10 @@ const found = (): string | undefined => {
 }
 
 /**
- * The file of the program: the one that `REQUEUE_CHROMIUM` names, else the machine's own, else that of Debian's package, which
- * is installed for root on Debian (300 MB, once).
+ * The program's file: `REQUEUE_CHROMIUM`, else the installed one, else Debian's package, which root installs on Debian (300 MB,
+ * once).
  *
- * @throws Unavailable where none can be had
+ * @throws Unavailable if there is none
  */
 export const chromium = async (say: (line: string) => void = console.error): Promise<string> => {
   if (process.env["REQUEUE_NO_SERVERS"] !== undefined) throw new Unavailable("nothing is started here")

@@ -39,7 +39,7 @@ const upNow = () =>
 
 const isAny = (version: string): boolean => version === "newest" || version === "system"
 
-/** Whether `4.3.6` is of the release `4.3`, or `moto 5.2.5` is `moto`. */
+/** Whether `4.3.6` belongs to the release `4.3`, or `moto 5.2.5` is `moto`. */
 const isOf = (version: string, asked: string): boolean =>
   version === asked || [".", " "].some((end) => version.startsWith(`${asked}${end}`))
 
@@ -72,11 +72,11 @@ const down = async (name: BrokerName): Promise<void> => {
   console.error(found.length === 0 ? `${name} is not up` : `${name} is down`)
 }
 
-/** Prints a line for each that cannot be had. */
+/** Prints a line for each unavailable one. */
 const prepareAll = async (asked: ReadonlyArray<BrokerName | "chromium">): Promise<void> => {
   for (const name of asked) {
     await (name === "chromium" ? chromium() : prepare(name)).catch((cause: unknown) => {
-      // The sources that were tried are lines of their own.
+      // The sources that were tried are separate lines.
       console.log(`${name}: ${(cause instanceof Error ? cause.message : String(cause)).replaceAll(/\s*\n\s*/g, " ")}`)
       process.exitCode = 1
     })
@@ -121,7 +121,7 @@ const main = async (args: Array<string>): Promise<void> => {
   if (values.help === true) return console.log(help)
   const [command, name, ...rest] = positionals
   if (command === undefined || !["up", "down", "status", "prepare"].includes(command)) {
-    throw new Misuse("Say up, down, status or prepare")
+    throw new Misuse("Use up, down, status or prepare")
   }
   if (command === "prepare" && name === "chromium") return prepareAll([name])
   if (rest.length > 0 || (name !== undefined && !isName(name))) {

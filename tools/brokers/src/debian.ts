@@ -1,4 +1,4 @@
-/** Debian's packages: installed on a Debian, or in a tree of its own for the version of another release. */
+/** Debian's packages: installed on Debian, or in a separate tree for the version of another release. */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { Unavailable } from "./Broker.ts"
 import { home } from "./Instance.ts"
@@ -9,11 +9,11 @@ const command = (name: string, ...args: ReadonlyArray<string>): Promise<void> =>
   run(name, args, { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" })
 
 const needsRootOnDebian = () => {
-  if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) throw new Unavailable("this is no Debian")
+  if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) throw new Unavailable("this is not Debian")
   if (process.getuid?.() !== 0) throw new Unavailable("this user is not root")
 }
 
-// Without this policy a package's server would start at once, on its usual ports and open to everybody.
+// Without this policy a package's server would start at once, on its usual ports and open to all networks.
 const policy = "/usr/sbin/policy-rc.d"
 const withoutServices = async (action: () => Promise<void>): Promise<void> => {
   if (existsSync(policy)) return action()
@@ -45,7 +45,7 @@ export const install = async (name: string, say: (line: string) => void): Promis
 /** The folder of a tree. */
 export const treeOf = (release: string, name: string): string => home("debian", `${release}-${name}`)
 
-/** Makes a tree, which is a folder with a minimal Debian of a release and one package, unless it is there. */
+/** Makes a tree, which is a folder with a minimal Debian of a release and one package, unless it exists. */
 export const makeTree = async (release: string, name: string, say: (line: string) => void): Promise<string> => {
   const tree = treeOf(release, name)
   if (existsSync(tree)) return tree
@@ -59,7 +59,7 @@ export const makeTree = async (release: string, name: string, say: (line: string
     say(`Making a Debian ${release} with ${name} in ${tree}: about 400 MB, once ...`)
     const began = performance.now()
     await command("debootstrap", "--variant=minbase", `--include=${name}`, release, partial)
-    // Names such as localhost mean the same inside the tree then.
+    // Then names such as localhost have the same meaning inside the tree.
     copyFileSync("/etc/hosts", `${partial}/etc/hosts`)
     rmSync(`${partial}/var/cache/apt/archives`, { recursive: true, force: true })
     renameSync(partial, tree)

@@ -59,13 +59,13 @@ export interface Container {
   readonly exec: (...command: ReadonlyArray<string>) => Promise<string>
 }
 
-/** The instance that removes the container in the end. */
+/** The instance that removes the container at the end. */
 interface Owner {
   readonly id: string
   readonly addContainer: (name: string) => void
 }
 
-/** Removes a container and its data, unless it is gone already. */
+/** Removes a container and its data, unless it is already gone. */
 export const remove = async (name: string): Promise<void> => {
   for (const began = performance.now(); ; ) {
     const failed = await docker("rm", "--force", "--volumes", name).then(
@@ -93,7 +93,7 @@ export const make = async (instance: Owner, options: ContainerOptions): Promise<
   const env = Object.entries(options.env).flatMap(([key, value]) => ["--env", `${key}=${value}`])
   const ports = Object.entries(options.ports).flatMap(([inside, port]) => ["--publish", `127.0.0.1:${port}:${inside}`])
   const { command = [], image } = options
-  // The init process takes care of zombies, which would be taken for alive.
+  // The init process reaps zombies, which would count as alive.
   await docker("create", "--init", "--name", name, "--hostname", "requeue", ...env, ...ports, image, ...command)
   for (const [inside, file] of Object.entries(options.files)) await docker("cp", file, `${name}:${inside}`)
   const isRunning = async () => (await docker("inspect", "--format", "{{.State.Running}}", name)).trim() === "true"

@@ -1,2 +1,2 @@
-/** The code of an error, such as `ENOENT`; `undefined` where it has none. */
+/** The code of an error, such as `ENOENT`; `undefined` if it has none. */
 export const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : undefined)

@@ -1,4 +1,4 @@
-/** Downloads that are done once for this user, and by one process at a time. */
+/** Downloads that happen once for this user, and by one process at a time. */
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { promisify } from "node:util"
@@ -8,14 +8,14 @@ import { withLock } from "./lock.ts"
 
 const execute = promisify(execFile)
 
-/** Throws `Unavailable` where the command does not run. */
+/** Throws `Unavailable` if the command does not run. */
 export const hasCommand = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
   await execute(command, args).catch(() => {
     throw new Unavailable(`there is no ${command} here`)
   })
 }
 
-/** Answers the folder of this name, and fills it unless it is there. `size` tells people how much is downloaded. */
+/** Returns the folder of this name, and fills it unless it exists. `size` is the size of the download, for the log. */
 export const installOnce = async (
   name: string,
   size: string,

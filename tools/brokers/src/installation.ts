@@ -35,7 +35,7 @@ export const ofSystem = (): Installation | undefined => {
   for (const folder of [debian, ...path]) {
     const found = inFolder(folder, undefined)
     if (found === undefined) continue
-    // The other scripts are beside the file that a link leads to.
+    // The other scripts are next to the file that a link leads to.
     const own = dirname(realpathSync(join(folder, "rabbitmq-server")))
     return folder === debian ? found : { ...found, scripts: own }
   }
@@ -44,7 +44,7 @@ export const ofSystem = (): Installation | undefined => {
 
 export const ofTree = (root: string): Installation | undefined => inFolder(debian, root)
 
-/** Whether `4.3.6` is of the release `4.3`. */
+/** Whether `4.3.6` belongs to the release `4.3`. */
 export const isOf = (version: string, release: string): boolean => `${version}.`.startsWith(`${release}.`)
 
 const parts = (version: string) => version.split(".").map(Number)

@@ -8,7 +8,7 @@ const execute = promisify(execFile)
 /** Milliseconds that an installer may take. */
 const timeout = 30 * 60_000
 
-/** Runs an installer. Throws `Unavailable`, with the end of its output, when it fails. */
+/** Runs an installer. Throws `Unavailable`, with the end of its output, if it fails. */
 export const run = async (
   command: string,
   args: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** Runs beside the owner of an instance and removes the instance when the owner is gone: `keeper <folder> <id>`. */
+/** Runs alongside the owner of an instance and removes the instance when the owner has died: `keeper <folder> <id>`. */
 import { read, remove } from "./Instance.ts"
 
 const [folder, id] = process.argv.slice(2)

@@ -13,11 +13,11 @@ export interface Settings {
   readonly tokenKey: string | undefined
 }
 
-/** Port of a node with TLS: those before it are the port mapper's and three for each node. */
+/** The TLS port of a node: the ports before it are the port mapper's and three for each node. */
 export const tlsPort = (instance: Instance, index: number, { count }: Settings): number =>
   instance.port(3 * count + 1 + index)
 
-/** Where the node sees its certificates. Clients need none, unless they log in by it: as the user that it is made for. */
+/** Where the node sees its certificates. Clients need none, unless they log in with one, as the user of that name. */
 const tlsConfiguration = (folder: string, port: number): ReadonlyArray<string> => [
   `listeners.ssl.1 = 127.0.0.1:${port}`,
   `ssl_options.cacertfile = ${folder}/ca.pem`,
@@ -59,11 +59,11 @@ const configuration = (instance: Instance, index: number, settings: Settings, fo
     ""
   ].join("\n")
 
-// While a queue has no leader, a node that starts cannot publish dead letters to it. It tries again after this time; the
-// default is three minutes.
+// While a queue has no leader, a starting node cannot publish dead letters to it. It tries again after this time; the default is
+// three minutes.
 const advanced = "[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n"
 
-/** Writes the files of a node, and answers the environment that names them. */
+/** Writes the files of a node, and returns the environment that names them. */
 export const prepare = (
   instance: Instance,
   { env, home }: { readonly env: Readonly<Record<string, string>>; readonly home: string },
@@ -94,7 +94,7 @@ export const prepare = (
     RABBITMQ_ENABLED_PLUGINS_FILE: `${own}/enabled_plugins`,
     RABBITMQ_MNESIA_BASE: `${own}/data`,
     RABBITMQ_LOGS: `${own}/server.log`,
-    // With it the script becomes the Erlang VM instead of waiting for it, so that the pid is the VM's.
+    // With it the script becomes the Erlang VM instead of waiting for it, so the pid is the VM's.
     RABBITMQ_ALLOW_INPUT: "1",
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-noinput -kernel inet_dist_use_interface {127,0,0,1}"
   }

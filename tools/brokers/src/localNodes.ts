@@ -21,8 +21,8 @@ interface Options extends Files.Settings {
 
 const run = promisify(execFile)
 
-// The instance's folder appears here inside a tree. Only the processes of the node see the mounts, which end with them:
-// nothing has to be unmounted, whatever is killed.
+// The instance's folder appears here inside a tree. Only the processes of the node see the mounts, which end with them: nothing
+// has to be unmounted, whatever is killed.
 const mountPoint = "/mnt"
 const enter = `set -e
 mount --bind /proc "$1/proc"
@@ -50,7 +50,7 @@ const makeCommands = (instance: Instance, { root, scripts }: Installation) => {
     scripts,
     /** The instance's folder, as commands see it. */
     home,
-    /** Answers the command line that runs a command inside the root. */
+    /** Returns the command line that runs a command inside the root. */
     inside: (command: string, args: ReadonlyArray<string>): [string, Array<string>] =>
       root === undefined
         ? [command, [...args]]
@@ -74,7 +74,7 @@ type Commands = ReturnType<typeof makeCommands>
 /** Makes a function that starts the instance's Erlang port mapper, unless it runs. */
 const makeEpmd = (instance: Instance, { env, inside }: Commands, options: Options) => {
   let epmd: { readonly process: processes.Identity; readonly ready: Promise<void> } | undefined
-  // Started in the foreground: one that a node starts is a daemon with an unknown pid.
+  // Started in the foreground: a port mapper that a node starts is a daemon with an unknown pid.
   return (): Promise<void> => {
     if (epmd !== undefined && processes.isAlive(epmd.process)) return epmd.ready
     const process = instance.spawn(...inside("epmd", []), { env, output: "epmd.log" })
@@ -100,7 +100,7 @@ export const make = (
   const commands = makeCommands(instance, installation)
   const { inside, scripts } = commands
   writeFileSync(join(instance.folder, ".erlang.cookie"), randomBytes(16).toString("hex"), { mode: 0o400 })
-  // Takes the place of the machine's own file, which may contain anything.
+  // Replaces the machine's own file, which may contain anything.
   writeFileSync(join(instance.folder, "env.conf"), "")
   const startEpmd = makeEpmd(instance, commands, options)
 

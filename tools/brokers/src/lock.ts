@@ -5,8 +5,8 @@ import { codeOf } from "./errorCode.ts"
 import * as processes from "./processes.ts"
 
 /**
- * Runs an action while no other process of this machine holds the lock. Waits for a lock as long as its owner lives, and
- * takes over one whose owner died.
+ * Runs an action while no other process of this machine holds the lock. Waits for a lock while its owner lives, and takes over a
+ * lock whose owner died.
  */
 export const withLock = async <A>(file: string, say: (line: string) => void, action: () => Promise<A>): Promise<A> => {
   mkdirSync(dirname(file), { recursive: true })
@@ -37,7 +37,7 @@ const isStale = (file: string): boolean => {
     const owner: processes.Identity = JSON.parse(readFileSync(file, "utf8"))
     return !processes.isAlive(owner)
   } catch {
-    // The file is gone, or is being written just now.
+    // The file is gone, or is being written.
     return false
   }
 }

@@ -24,9 +24,9 @@ export interface NsqStartOptions extends StartOptions {
   readonly flags?: nodes.Flags | undefined
 }
 
-/** One nsqlookupd and its nsqds. `url` is that of the first nsqd, `managementUrl` that of nsqlookupd over HTTP. */
+/** One nsqlookupd and its nsqds. `url` is the address of the first nsqd, `managementUrl` that of nsqlookupd over HTTP. */
 export interface NsqBroker extends Broker {
-  /** The nsqlookupd, which is not one of the nodes; `undefined` where an environment variable named the broker. */
+  /** The nsqlookupd, which is not one of the nodes; `undefined` if an environment variable named the broker. */
   readonly lookupd: Node | undefined
 }
 
@@ -49,7 +49,7 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
-    throw new Error(`${variable}: NSQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
+    throw new Error(`${variable}: NSQ ${version} was requested, but ${redact(url)} is ${found}. Unset the variable`)
   }
   if (count > 1) throw new Error(`${variable}: ${count} nodes cannot be made of one address. Unset it`)
   const [flag] = Object.keys(flags)
@@ -101,12 +101,12 @@ const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) 
 const launchLocal = (found: installation.Installation, settings: Settings): Promise<NsqBroker> =>
   launch(settings, async (instance) => Host.local(instance, found))
 
-/** Flags that name files or addresses of this machine, which a container does not see. */
+/** Flags that name files or addresses of this machine, which a container cannot see. */
 const ofMachine = ["auth-http-address", "tls-cert", "tls-key", "tls-root-ca-file"] as const
 
 const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
   const { count, flags, say, version } = settings
-  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (version === "system") throw new Unavailable("the machine's own server was requested")
   const unseen = ofMachine.find((name) => flags[name] !== undefined)
   if (unseen !== undefined) throw new Unavailable(`a container does not see what --${unseen} names`)
   await docker.needsEngine()
@@ -131,12 +131,12 @@ const launchInstalled = async (settings: Settings): Promise<NsqBroker> => {
 
 const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
   const { say, version } = settings
-  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (version === "system") throw new Unavailable("the machine's own server was requested")
   if (isRelease(version) && !isOf(installation.release, version)) throw new Unavailable(`${installation.release} only`)
   return launchLocal(await installation.build(say), settings)
 }
 
-/** The nsqds know nothing of each other: clients find all of them through nsqlookupd. */
+/** The nsqds are independent: clients find all of them through nsqlookupd. */
 export const nodeCounts = [1, 2, 3]
 
 /** Whether the environment names one, or one is installed. */

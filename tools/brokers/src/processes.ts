@@ -35,7 +35,7 @@ const startedElsewhere = (pid: number): string | undefined => {
   return line === "" || line.startsWith("Z") ? undefined : line.slice(line.indexOf(" ")).trim()
 }
 
-/** Identifies the process with this pid; `undefined` where there is none, or only a zombie. */
+/** Identifies the process with this pid; `undefined` if there is none, or only a zombie. */
 export const identify = (pid: number): Identity | undefined => {
   try {
     const started = linux ? startedOnLinux(pid) : startedElsewhere(pid)
@@ -45,12 +45,12 @@ export const identify = (pid: number): Identity | undefined => {
   }
 }
 
-/** Identifies a process that ended before it could be looked at. It is never alive, and never signalled. */
+/** Identifies a process that ended before it could be read. It is never alive, and never signalled. */
 export const lost = (pid: number): Identity => ({ pid, started: "never" })
 
 export const isAlive = ({ pid, started }: Identity): boolean => identify(pid)?.started === started
 
-/** Sends a signal to a process if it is still alive, and answers whether it was. */
+/** Sends a signal to a process if it is still alive, and returns whether it was. */
 export const signal = (identity: Identity, name: NodeJS.Signals): boolean => {
   if (!isAlive(identity)) return false
   try {
@@ -63,7 +63,7 @@ export const signal = (identity: Identity, name: NodeJS.Signals): boolean => {
   }
 }
 
-/** Waits until all have ended, and answers whether they did so in time. */
+/** Waits until all have ended, and returns whether they did so in time. */
 export const ended = async (identities: ReadonlyArray<Identity>, milliseconds: number): Promise<boolean> => {
   const deadline = performance.now() + milliseconds
   while (identities.some(isAlive)) {
@@ -81,7 +81,7 @@ export const kill = async (identities: ReadonlyArray<Identity>): Promise<void> =
   throw new Error(`Processes ${pids.join(", ")} are still there ${answerTimeout} ms after SIGKILL`)
 }
 
-/** Finds the processes with an instance's id in their environment. Finds none where this is not Linux. */
+/** Finds the processes with an instance's id in their environment. Finds none except on Linux. */
 export const marked = (id: string): ReadonlyArray<Identity> => {
   if (!linux) return []
   return readdirSync("/proc").flatMap((name) => {

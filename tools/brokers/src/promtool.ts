@@ -12,10 +12,10 @@ const execute = promisify(execFile)
 const downloadTimeout = 300_000
 
 /**
- * The command: the machine's own, else that of Debian's package, which is unpacked and not installed, so that it needs no
- * root and starts no server.
+ * The command: the machine's own, else that of Debian's package. The package is unpacked, not installed, which needs no root and
+ * starts no server.
  *
- * @throws Unavailable where neither can be had
+ * @throws Unavailable if there is neither
  */
 export const promtool = async (say: (line: string) => void = console.error): Promise<string> => {
   if (process.env["REQUEUE_NO_SERVERS"] !== undefined) throw new Unavailable("nothing is downloaded here")

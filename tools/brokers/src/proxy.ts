@@ -14,12 +14,12 @@ export interface TcpProxy {
   readonly blackhole: (on: boolean) => void
   /** While on, new connections are reset. */
   readonly refuse: (on: boolean) => void
-  /** Delays bytes from now on, by so many milliseconds in each direction. */
+  /** Delays bytes from now on, by this many milliseconds in each direction. */
   readonly delay: (milliseconds: number) => void
   readonly close: () => Promise<void>
 }
 
-/** While so many bytes of one direction are on the way, their sender has to wait. */
+/** The maximum number of bytes in flight in one direction; beyond it, their sender has to wait. */
 const window = 1 << 20
 
 interface Piece {
@@ -31,20 +31,20 @@ interface Piece {
 /** The state of a proxy. */
 interface State {
   readonly sockets: Set<Socket>
-  /** Milliseconds that bytes spend on the way. */
+  /** The milliseconds that bytes are in flight. */
   lag: number
   refusing: boolean
   /** Ends with the partition; `undefined` while there is none. */
   opened: PromiseWithResolvers<void> | undefined
 }
 
-/** Answers after how many of these bytes the connection breaks; `undefined` where all of them pass. */
+/** Returns after how many of these bytes the connection breaks; `undefined` if all of them pass. */
 type Gate = (bytes: Buffer) => number | undefined
 
-/** Answers what takes the place of these bytes; it may keep some until more have arrived. */
+/** Returns the replacement of these bytes; it may keep some until more have arrived. */
 type Change = (bytes: Buffer) => Buffer
 
-/** Passes all that arrives at one socket to another, in order and with the proxy's delay. `held` ends when it may pass. */
+/** Forwards everything from one socket to another, in order and with the proxy's delay. `held` ends when it may pass. */
 const forward = (
   from: Socket,
   to: Socket,
@@ -80,7 +80,7 @@ const forward = (
     const end = gate?.(bytes)
     const passed = change?.(bytes) ?? bytes.subarray(0, end)
     put(passed.length, () => to.destroyed || to.write(passed))
-    // The other side reads what has passed, and then the end; whatever it answers finds nobody.
+    // The other side reads what has passed, and then the end; its answer is discarded.
     if (end !== undefined) from.resetAndDestroy()
   })
   from.on("end", () => put(0, () => (to.end(), true)))
@@ -99,10 +99,10 @@ const forward = (
 /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
 export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
 
-/** Makes the gate of a new connection, for what its client sends. `hold` keeps back what the server answers until then. */
+/** Makes the gate of a new connection, for its client's bytes. `hold` keeps the server's answers back until then. */
 export type MakeGate = (connection: number, hold: (until: Promise<void>) => void) => Gate
 
-/** Makes the change of a new connection, for what its server sends. */
+/** Makes the change of a new connection, for its server's bytes. */
 type MakeChange = (connection: number) => Change
 
 /** Forwards connections to a port of 127.0.0.1. */

@@ -1,9 +1,11 @@
-/** Python with packages from PyPI, in a virtual environment of its own. */
+/** Python with packages from PyPI, in a virtual environment. */
 import { join } from "node:path"
 import { run } from "./installer.ts"
 import { hasCommand, installOnce } from "./installOnce.ts"
 
-/** Answers the interpreter of the environment with this name, which is made once. `size` tells people how much is downloaded. */
+/**
+ * Returns the interpreter of the environment with this name, which is made once. `size` is the size of the download, for the log.
+ */
 export const python = async (
   name: string,
   size: string,

@@ -14,7 +14,7 @@ import { untilReady } from "./ready.ts"
 export interface RabbitMqStartOptions extends StartOptions {
   /** Listens with TLS as well. Default: it does not. */
   readonly tls?: Certificates | undefined
-  /** The public key of those who sign tokens, as PEM text: clients may log in by OAuth 2 too. Default: they may not. */
+  /** The public key for tokens, as PEM text: clients may log in by OAuth 2 too. Default: they may not. */
   readonly tokenKey?: string | undefined
 }
 
@@ -46,7 +46,9 @@ const attach = async ({ version, count, tls, tokenKey }: Settings): Promise<Rabb
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
-    throw new Error(`${variable}: RabbitMQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
+    throw new Error(
+      `${variable}: RabbitMQ ${version} was requested, but ${redact(url)} is ${found}. Unset the variable`
+    )
   }
   if (count > 1) throw new Error(`${variable}: a cluster of ${count} nodes cannot be made of one address. Unset it`)
   if (tls !== undefined || tokenKey !== undefined) {
@@ -115,7 +117,7 @@ const launchLocal = (found: Installation, settings: Settings) =>
 
 const launchContainer = async (settings: Settings): Promise<RabbitMqBroker> => {
   const { version, count, tls, tokenKey } = settings
-  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (version === "system") throw new Unavailable("the machine's own server was requested")
   if (count > 1) throw new Unavailable("clusters are made of servers on this machine only")
   if (tls !== undefined || tokenKey !== undefined) {
     throw new Unavailable("only servers on this machine have TLS and OAuth 2")

@@ -1,4 +1,4 @@
-/** Waiting for servers: for minutes while they start, on machines of any speed, and not at all for one that has ended. */
+/** Waits for servers: for minutes while they start, on machines of any speed, and not at all for one that has ended. */
 import { setTimeout as sleep } from "node:timers/promises"
 
 /** Milliseconds that a server or a command may take to answer. */
@@ -7,18 +7,18 @@ export const answerTimeout = 60_000
 export interface Waiting {
   /** The name of the server, for messages. */
   readonly what: string
-  /** Milliseconds after which the waiting fails. */
+  /** Milliseconds after which waiting fails. */
   readonly deadline: number
   readonly isAlive: () => boolean | Promise<boolean>
-  /** Answers the end of the server's log. */
+  /** Returns the end of the server's log. */
   readonly log: () => string | Promise<string>
   /** Ends a server that did not get ready. */
   readonly end?: () => Promise<void>
-  /** Takes lines about the progress. */
+  /** Receives lines about the progress. */
   readonly say: (line: string) => void
 }
 
-/** Asks until there is an answer, and answers that. `ask` gets the milliseconds that it may take. */
+/** Repeats `ask` until it has an answer, and returns that. `ask` receives the milliseconds that it may take. */
 export const untilReady = async <A>(ask: (milliseconds: number) => Promise<A>, waiting: Waiting): Promise<A> => {
   const { what, deadline, isAlive, log, end, say } = waiting
   const began = performance.now()
@@ -39,7 +39,7 @@ export const untilReady = async <A>(ask: (milliseconds: number) => Promise<A>, w
       say(`Waiting for ${what} since ${Math.round(waited / 1000)} s (${answer}) ...`)
       told *= 2
     }
-    // Asks less often the longer it takes, because the server needs the machine itself.
+    // The interval grows, because the server needs the machine itself.
     await sleep(Math.min(10 + waited / 20, 250))
   }
 }

@@ -16,15 +16,15 @@ const packages = ["redis-tools", "redis-server", "libjemalloc2", "liblzf1"]
 
 export interface Program {
   readonly command: string
-  /** Variables that its environment must have besides. */
+  /** Further variables that its environment needs. */
   readonly environment: Readonly<Record<string, string>>
 }
 
 /**
- * The command: the machine's own, else that of Debian's packages, which are unpacked and not installed, so that it needs no
- * root and starts no server.
+ * The command: the machine's own, else that of Debian's packages. They are unpacked, not installed, which needs no root and
+ * starts no server.
  *
- * @throws Unavailable where neither can be had
+ * @throws Unavailable if there is neither
  */
 export const redisServer = async (say: (line: string) => void = console.error): Promise<Program> => {
   const own = await hasCommand("redis-server", "--version").then(

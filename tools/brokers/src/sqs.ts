@@ -80,7 +80,7 @@ const source = (
   name,
   open: async (options) => {
     const { version = "newest" } = options
-    if (version !== "newest" && version !== server) throw new Unavailable(`${version} was asked for`)
+    if (version !== "newest" && version !== server) throw new Unavailable(`${version} was requested`)
     return open(defaults(options))
   }
 })
@@ -89,7 +89,7 @@ export const sources: ReadonlyArray<Source<StartOptions, SqsBroker>> = [
   {
     name: "the environment",
     open: async ({ version = "newest" }) => {
-      if (version !== "newest") throw new Unavailable(`${version} was asked for`)
+      if (version !== "newest") throw new Unavailable(`${version} was requested`)
       return attach()
     }
   },

@@ -17,9 +17,9 @@ export interface Kind {
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
-  /** Whether the newest at hand starts without a download. Default: it does. */
+  /** Whether the newest starts without a download. Default: true. */
   readonly isAtHand?: () => boolean
-  /** The servers that `version` may name, where several speak the same protocol. */
+  /** The servers that `version` may name, if several speak the same protocol. */
   readonly servers?: ReadonlyArray<string>
 }
 
@@ -30,8 +30,8 @@ export type BrokerName = (typeof names)[number]
 export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
 
 /**
- * Makes sure that a broker can be started here: what is missing is installed, with lines about its progress. Throws
- * `Unavailable`, with a remedy, where it cannot be had.
+ * Checks that a broker can be started here: it installs what is missing, with lines about its progress. Throws `Unavailable`,
+ * with a remedy, if that is impossible.
  */
 export const prepare = async (name: BrokerName): Promise<void> => {
   if (kinds[name].isAtHand?.() === false) await (await start(name)).dispose()

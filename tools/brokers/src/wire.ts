@@ -1,6 +1,6 @@
 /**
- * A proxy that knows the client's commands, and loses one on demand, or the answer to it: then the connection breaks. Or it
- * keeps the answer back.
+ * A proxy that knows the client's commands. On demand it loses a command, or the answer to it, and the connection breaks. Or it
+ * holds the answer back.
  */
 import { proxy, type MakeGate, type TcpProxy } from "./proxy.ts"
 
@@ -13,19 +13,19 @@ export interface Command {
   readonly about: string
 }
 
-/** Reads the command at the beginning of the input; `undefined` until all of it is there. */
+/** Reads the command at the beginning of the input; `undefined` while it is incomplete. */
 export type Reader = (input: Buffer) => Command | undefined
 
 /** A running proxy. */
 export interface Wire extends TcpProxy {
   /**
-   * Loses the next command for which this holds: the server never sees it. With `answer` it does, and the client never
-   * sees what it answers. What was sent before it is seen, and what is sent after it is lost.
+   * Loses the next command that matches: the server never sees it. With `answer` the server sees it, and the client never sees
+   * the answer. Earlier bytes arrive, later ones are lost.
    */
   readonly loseNext: (holds: (command: Command) => boolean, part: "command" | "answer") => WireFault
   /**
-   * Keeps back what the server answers to the next command for which this holds, and all that it sends on this connection
-   * afterwards, until the fault ends.
+   * Holds back the server's answer to the next command that matches, and all that it sends on this connection afterwards, until
+   * the fault ends.
    */
   readonly delayNext: (holds: (command: Command) => boolean) => WireFault
 }
@@ -44,7 +44,7 @@ interface Fault {
   happened: boolean
 }
 
-/** Forwards connections to a port of 127.0.0.1. Each connection has a reader of its own. */
+/** Forwards connections to a port of 127.0.0.1. Each connection has its own reader. */
 export const wire = async (target: number, makeReader: () => Reader): Promise<Wire> => {
   const faults = new Set<Fault>()
 
@@ -67,7 +67,7 @@ export const wire = async (target: number, makeReader: () => Reader): Promise<Wi
 
   const makeGate: MakeGate = (_, hold) => {
     const reader = makeReader()
-    /** The beginning of a command whose end is still to come. */
+    /** The start of an incomplete command. */
     let input = Buffer.alloc(0)
     return (bytes) => {
       const passed = input.length
@@ -75,7 +75,7 @@ export const wire = async (target: number, makeReader: () => Reader): Promise<Wi
       let at = 0
       for (let command = reader(input); command !== undefined; command = reader(input)) {
         const fault = lost(command)
-        // A command whose beginning has passed is none to the server without its end.
+        // A command whose start has passed is ignored by the server without its end.
         if (fault?.part === "nothing") hold(fault.over)
         else if (fault !== undefined) return Math.max(0, at - passed + (fault.part === "answer" ? command.size : 0))
         at += command.size

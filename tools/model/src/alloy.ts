@@ -22,7 +22,7 @@ export interface Outcome {
   readonly instances: ReadonlyArray<ReadonlyArray<State>>
 }
 
-/** Why Alloy does not run here, with the command that helps; `undefined` when it does. Fetches it the first time. */
+/** Returns why Alloy does not run here, with the command that helps; `undefined` if it runs. Fetches it the first time. */
 export const missing = async (): Promise<string | undefined> => {
   if (process.env["REQUEUE_NO_SERVERS"] !== undefined) return "it takes longer: npm run test:package -- model"
   if (!(await runs("java", "-version"))) return "no java: apt-get install default-jre-headless"
@@ -47,7 +47,7 @@ const runs = (command: string, argument: string): Promise<boolean> =>
     () => false
   )
 
-/** Runs the commands whose names begin so, and answers up to `limit` instances of each. Fails where the model is wrong. */
+/** Runs the commands with this prefix, and returns up to `limit` instances of each. Fails if the model is invalid. */
 export const run = async (prefix: string, limit = 1): Promise<ReadonlyArray<Outcome>> => {
   const out = mkdtempSync(`${home}/run-`)
   try {
@@ -66,8 +66,8 @@ export const run = async (prefix: string, limit = 1): Promise<ReadonlyArray<Outc
 }
 
 /**
- * Reads an instance: states under headings, and a relation in each line, such as `this/Copy<:of={Copy$0->Message$0}`. The
- * state to which the last one goes back comes behind it once more.
+ * Reads an instance: states under headings, and a relation in each line, such as `this/Copy<:of={Copy$0->Message$0}`. The state
+ * that the last one loops back to follows it once more.
  */
 const statesOf = (text: string): ReadonlyArray<State> => {
   const [, ...parts] = text.split(/^-+State \d+( \(loop\))?-+$/m)

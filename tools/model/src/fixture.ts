@@ -1,4 +1,4 @@
-/** The traces that are committed: one in each line, as JSON. */
+/** The committed traces: one in each line, as JSON. */
 import { readFileSync, writeFileSync } from "node:fs"
 import type { Trace } from "./traces.ts"
 

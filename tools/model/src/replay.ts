@@ -1,6 +1,6 @@
 /**
- * Replays a trace of the model on the real engine. The broker does what the trace says; after each step, the engine must
- * have done what the trace says, and nothing else. Time is virtual, and passes only where the engine waits for it.
+ * Replays a trace of the model on the real engine. The broker does what the trace says; after each step, the engine must have
+ * done what the trace says, and nothing else. Time is virtual, and passes only while the engine waits for it.
  */
 import { Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
 import { Metadata, Outgoing } from "@requeue/core/port"
@@ -16,15 +16,15 @@ import type { Trace } from "./traces.ts"
 /** Milliseconds of a later retry, and until an early message is due: longer than all other pauses of a trace together. */
 const later = 600_000
 
-/** Seconds that the engine may take for what it does after a pause. */
+/** Seconds that the engine may take for its work after a pause. */
 const longest = 1200
 
 type Scripted = ReturnType<typeof Scripted.make>
 
-/** Lets an event of a trace happen to the engine. */
+/** Applies an event of a trace to the engine. */
 type Happen = (act: string) => void
 
-/** Answers the steps until the engine did something else than the trace; `undefined` when it never did. */
+/** Returns the steps until the engine differed from the trace; `undefined` if it never did. */
 export const replay = (trace: Trace): Effect.Effect<string | undefined, unknown> => {
   const broker = Scripted.make()
   const layer = Layer.merge(
@@ -54,7 +54,7 @@ export const replay = (trace: Trace): Effect.Effect<string | undefined, unknown>
 /** Waits until the engine has done what it does without a pause. */
 const settled = Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow, { discard: true })
 
-/** How the handler ends. A message that may not be retried goes to the dead letters by an ordinary failure. */
+/** How the handler ends. A message that may not be retried is dead-lettered by an ordinary failure. */
 const endOf = (verdict: string, isLast: boolean): Effect.Effect<void, unknown> => {
   if (verdict === "Ack") return Effect.void
   if (verdict === "Drop") return Effect.fail(new Failure.DropError("worthless"))
@@ -72,7 +72,7 @@ const faults: Record<string, Scripted.Fault | undefined> = {
   RefuseAll: { fate: "rejected", smaller: false }
 }
 
-/** The events of both engines, and `own` ones. The copies are those that the broker has, by their names. */
+/** The events of both engines, and `own` ones. The copies are the broker's, by their names. */
 const happening =
   (
     broker: Scripted,
@@ -135,7 +135,7 @@ const consumer = (trace: Trace, broker: Scripted): Effect.Effect<Happen, unknown
         Deferred.doneUnsafe(end, endOf(more, isLast))
       }
       if (kind === "Store") copies.set(more, { metadata: metadataOf(call!, now()), deliveries: 0 })
-      // The broker does not count what is released.
+      // The broker does not count a released message.
       if (kind === "Settle" && call!.settlement._tag === "Release") copies.get(name)!.deliveries--
     })
   })

@@ -1,4 +1,4 @@
-/** A broker that does nothing by itself: a trace delivers, answers calls and cuts the connection. */
+/** A broker that does nothing automatically: a trace delivers, answers calls and cuts the connection. */
 import { Broker, BrokerError, type Delivery, type Settlement } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -107,7 +107,7 @@ export const make = () => {
     service,
     /** Takes what the engine has done since the last call. */
     take: () => log.splice(0),
-    /** Number of things that the engine has done since. */
+    /** The number of things that the engine has done since. */
     done: () => log.length,
     note: (line: string): void => void log.push(line),
     deliver: (delivery: Delivery.Delivery): void => subscriber!.onDelivery(delivery),
@@ -122,7 +122,7 @@ export const make = () => {
     answerPublish: (fault: Fault | undefined): void => {
       Deferred.doneUnsafe(publish!, fault === undefined ? Effect.void : Effect.fail(errorOf(fault)))
     },
-    /** Answers all that waits, so that the engine can close. */
+    /** Answers all waiting settlements, so the engine can close. */
     end: (): void => {
       hasEnded = true
       for (const { answer } of calls.values()) Deferred.doneUnsafe(answer, Effect.succeed(undefined))

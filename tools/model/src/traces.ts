@@ -1,19 +1,19 @@
 /**
- * Traces of the model, as lines that people can read: what happens in each step, and what the engine must do then. Copies
- * are called a, b, c ... in the order in which they are first met.
+ * Traces of the model, as readable lines: what happens in each step, and what the engine must do then. Copies are called a, b, c
+ * ... in the order of their first mention.
  */
 import type { Outcome, State } from "./alloy.ts"
 
 export interface Trace {
   readonly name: string
-  /** The copies that are there when it begins. */
+  /** The copies that exist at the start. */
   readonly copies: ReadonlyArray<string>
   readonly steps: ReadonlyArray<Step>
 }
 
 /**
- * An event, and all that the engine does then, in any order: `["End a Later", "a Retry later", "b runs"]`. The handler ends
- * and wants a later retry; the engine asks for that, and runs the next one.
+ * An event, and all that the engine does then, in any order: `["End a Later", "a Retry later", "b runs"]`. The handler ends with
+ * a later retry; the engine requests that, and runs the next one.
  */
 type Step = readonly [act: string, ...does: ReadonlyArray<string>]
 
@@ -23,10 +23,10 @@ const atomOf = (state: State, relation: string, atom: string): string | undefine
 
 const has = (state: State, set: string, atom: string): boolean => state.get(set)!.some(([first]) => first === atom)
 
-/** The name of an atom of which there is one. */
+/** The name of an atom that exists once. */
 const word = (atom = ""): string => atom.replace(/\$\d+$/, "")
 
-/** The core's words for what the model asks. */
+/** The core's words for the requests of the model. */
 const words: Record<string, string> = {
   Ack: "Ack",
   Drop: "Drop",
@@ -50,7 +50,7 @@ const actOf = (state: State): string => word(atomOf(state, "act", "Step$0"))
 
 const isAsked = (state: State, copy: string): boolean => /Asking|Probing/.test(atomOf(state, "stage", copy) ?? "")
 
-/** Tells what the engine does with a copy in the step from one state to the next. */
+/** Describes what the engine does with a copy in the step from one state to the next. */
 const doesOf = (act: string, copy: string, before: State, after: State): string | undefined => {
   if (act === "Begin") return has(before, "Last", copy) ? "runs for the last time" : "runs"
   if (!isAsked(after, copy) || (isAsked(before, copy) && !/Refuse|Gone/.test(act))) return undefined
@@ -63,7 +63,7 @@ const copiesOf = (before: State, after: State): ReadonlyArray<string> =>
     .map(([, copy]) => copy!)
     .toSorted((a, b) => Number(has(after, "Copied", b)) - Number(has(after, "Copied", a)))
 
-/** Makes a trace of an instance, whose last state is only there to be compared with. */
+/** Makes a trace of an instance. Its last state serves only for comparison. */
 const make = (name: string, states: ReadonlyArray<State>): Trace => {
   const names = new Map<string, string>()
   const nameOf = (copy: string): string => {
@@ -82,7 +82,7 @@ const make = (name: string, states: ReadonlyArray<State>): Trace => {
     const [copy = ""] = all
     const does = act === "Cut" ? undefined : doesOf(act, copy, before, after)
     const done = does === undefined ? [] : [`${nameOf(copy)} ${does}`]
-    // What may begin, begins at once.
+    // Runs that may begin, begin at once.
     if (act === "Begin") steps.at(-1)!.push(...done)
     else steps.push([lineOf(act, all, before, after, nameOf), ...done])
   }
@@ -97,7 +97,7 @@ export const of = (outcomes: ReadonlyArray<Outcome>): ReadonlyArray<Trace> => {
   return [...new Map(all.map((trace) => [JSON.stringify(trace.steps), trace])).values()]
 }
 
-/** Number of steps to the last state, which is where a counterexample that is as short as can be shows its fault. */
+/** The number of steps to the last state, which is where the shortest counterexample shows its error. */
 export const lengthOf = (states: ReadonlyArray<State>): number => states.length - 2
 
 const lineOf = (

@@ -1,4 +1,4 @@
-/** Effect's Queue, and as many fibers that take from it. */
+/** Effect's Queue, with one fiber per slot that takes from it. */
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type { Workload } from "../../Contender.ts"

@@ -1,19 +1,19 @@
 import type { Work } from "../jobs.ts"
 
-/** Work inside one process: handle all of it, so many at a time, with a handler that awaits nothing. */
+/** Work inside one process: handle all of it, with fixed concurrency and a handler that awaits nothing. */
 export interface Memory extends Work {
   readonly concurrency: number
-  /** Messages behind those that are counted. Default 0. */
+  /** The backlog after the counted messages. Default 0. */
   readonly backlog?: number
 }
 
-/** Handle all of it in batches, and ack each message by itself, or all of a batch at once. */
+/** Handle all of it in batches, and ack each message separately, or all of a batch at once. */
 export interface Batches extends Work {
   readonly maxBatchSize: number
   readonly ofEach: boolean
 }
 
-/** Send to as many queues in turn. */
+/** Send to this many queues in rotation. */
 export interface Sending extends Work {
   readonly inFlight: number
   readonly queues: number
@@ -25,7 +25,7 @@ export interface Watched extends Work {
   readonly telemetry: "none" | "api" | "metrics" | "traces" | "both" | "memory"
 }
 
-/** Handle all of it, with the code as it is, or without the places where it calls telemetry. */
+/** Handle all of it, with the unchanged code, or without its calls of telemetry. */
 export interface Bundled extends Memory {
   readonly isWithout: boolean
 }

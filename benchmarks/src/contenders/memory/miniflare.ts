@@ -1,6 +1,6 @@
 /**
- * Miniflare's queue, which runs the handler of a Cloudflare Worker in `workerd`: a process of its own, whose CPU and heap
- * are not in this one's. The Worker fills its queue itself, and tells its count at both ends of what is measured.
+ * Miniflare's queue, which runs the handler of a Cloudflare Worker in `workerd`: a separate process, whose CPU and heap do not
+ * count here. The Worker fills its queue itself, and reports its count at both ends of the measurement.
  */
 import { Miniflare, type Request, Response } from "miniflare"
 import type { Workload } from "../../Contender.ts"
@@ -28,7 +28,7 @@ export const batch: Workload<Jobs.Memory> = async ({ concurrency, messages, warm
   let counted = 0
   const miniflare = new Miniflare({
     modules: true,
-    // Else it asks the network where it is.
+    // Otherwise it asks the network for its location.
     cf: false,
     script: worker,
     bindings: { WARM_UP: warmUp, ALL: messages + warmUp },

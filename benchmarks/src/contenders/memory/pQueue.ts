@@ -1,4 +1,4 @@
-/** p-queue: a queue of functions that answer promises. */
+/** p-queue: a queue of functions that return promises. */
 import PQueue from "p-queue"
 import type { Workload } from "../../Contender.ts"
 import type * as Jobs from "./jobs.ts"

@@ -8,7 +8,7 @@ import type * as Jobs from "./jobs.ts"
 const queue = PromiseFace.bytesOf("work")
 const body = new Uint8Array(256)
 
-/** In portions, so that what is measured is not one array of all. */
+/** In portions, to avoid measuring one array of all. */
 const portion = 1000
 
 const filled = async (messages: number) => {
@@ -20,7 +20,7 @@ const filled = async (messages: number) => {
   return requeue
 }
 
-/** What is measured begins with the consumer: the messages are there. */
+/** The measurement begins with the consumer: the messages are there. */
 export const single: Workload<Jobs.Memory> = async ({ backlog = 0, concurrency, messages, warmUp }, meter) => {
   await using requeue = await filled(messages + warmUp + backlog)
   await PromiseFace.consume(requeue, queue, { concurrency }, meter)
@@ -32,7 +32,7 @@ export const batch: Workload<Jobs.Memory> = async ({ concurrency, messages, warm
   await PromiseFace.consume(requeue, queue, { batch: policy }, meter)
 }
 
-/** Acks each message of a batch by itself, or all of them at once. */
+/** Acks each message of a batch separately, or all of them at once. */
 export const acking: Workload<Jobs.Batches> = async ({ maxBatchSize, messages, ofEach, warmUp }, meter) => {
   await using requeue = await filled(messages + warmUp)
   await requeue.consumeBatch(queue, { batch: { maxBatchSize, maxBatchTimeout: 0 } }, async (batch) => {
@@ -43,7 +43,7 @@ export const acking: Workload<Jobs.Batches> = async ({ maxBatchSize, messages, o
   await meter.done
 }
 
-/** Sends to as many queues in turn, which the first messages make known. */
+/** Sends to this many queues in rotation; the warm-up declares them. */
 export const send: Workload<Jobs.Sending> = async ({ queues, ...work }, meter) => {
   await using requeue = await connect(MemoryBroker.layer())
   await PromiseFace.publishToMany(requeue, { ...work, queue: "work", queues, size: 256, url: "memory:" }, meter)

@@ -1,4 +1,4 @@
-/** What telemetry costs: OpenTelemetry with several ends, and core without the places where telemetry would be called. */
+/** The cost of telemetry: OpenTelemetry with several exporters, and core without its calls of telemetry. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,7 +30,7 @@ const nowhere = (): SpanExporter => {
   return { export: (_, done) => empty.export([], done), shutdown: () => empty.shutdown() }
 }
 
-/** Milliseconds after which what is in memory is dropped, so that its growth is not what is measured. */
+/** Milliseconds after which spans in memory are dropped, to keep their growth out of the measurement. */
 const dropEvery = 500
 
 const dropping = <E extends { readonly reset: () => void }>(exporter: E): E => {
@@ -50,7 +50,7 @@ const metering = () => {
   return { meterProvider: new MeterProvider({ readers: [reader] }) }
 }
 
-/** By the job's name of it. `api` is OpenTelemetry's API without an SDK, which does nothing. */
+/** By the job's name for it. `api` is OpenTelemetry's API without an SDK, which does nothing. */
 const kinds: Readonly<Record<Jobs.Watched["telemetry"], () => Partial<Parameters<typeof connect>[1]>>> = {
   none: () => ({}),
   api: () => ({ telemetry: OpenTelemetry.make() }),
@@ -62,7 +62,7 @@ const kinds: Readonly<Record<Jobs.Watched["telemetry"], () => Partial<Parameters
   })
 }
 
-/** Sends all of it, and consumes it while it comes. */
+/** Sends all messages, and consumes them at the same time. */
 export const both: Workload<Jobs.Watched> = async ({ inFlight, telemetry, ...work }, meter) => {
   await using requeue = await connect(MemoryBroker.layer(), kinds[telemetry]())
   const queue = PromiseFace.bytesOf("work")
@@ -76,7 +76,7 @@ export const both: Workload<Jobs.Watched> = async ({ inFlight, telemetry, ...wor
   await meter.done
 }
 
-/** The work of `both` without telemetry, from sources bundled anew: as they are, or without what calls telemetry. */
+/** The work of `both` without telemetry, from newly bundled sources: unchanged, or without the calls of telemetry. */
 export const bundled: Workload<Jobs.Bundled> = async ({ isWithout, ...job }, meter) => {
   const source = new URL("../../../src/contenders/memory/requeue.ts", import.meta.url)
   const { outputFiles } = await build({

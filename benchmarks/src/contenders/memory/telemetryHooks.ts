@@ -1,4 +1,4 @@
-/** The places in core at which a consumer calls its telemetry, if it has one, and what stands there without them. */
+/** The places in core where a consumer calls its telemetry, and their replacement without it. */
 import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import type { Plugin } from "esbuild"
@@ -18,7 +18,7 @@ export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
   ]
 }
 
-/** @throws Error when a place is not there any more: what is measured would be the code as it is */
+/** @throws Error when a place has gone: the measurement would use the unchanged code */
 export const without = (file: string, text: string): string =>
   hooks[file]!.reduce((changed, [from, to]) => {
     if (!changed.includes(from)) throw new Error(`telemetryHooks: ${file} has no ${from}`)

@@ -1,4 +1,4 @@
-/** Single decisions of core, over and over. A message here is one operation. */
+/** Single decisions of core, repeated. A message here is one operation. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { Acknowledgement } from "@requeue/core/port"
 import type { Workload } from "../../Contender.ts"
@@ -16,11 +16,11 @@ const over =
     meter.tick(warmUp)
     for (let n = 0; n < messages; n++) sum += operation(n)
     meter.tick(messages)
-    // What nobody reads, the optimiser takes away.
+    // The optimiser removes results that are never read.
     if (!Number.isFinite(sum)) throw new Error(`an operation answered ${sum}`)
   }
 
-/** The least there is: a call. */
+/** The minimum: a call. */
 export const call = over((n) => n & 1)
 
 const policy = RetryPolicy.make({
@@ -43,7 +43,7 @@ export const decision = over((n) => {
   return settlement._tag === "Retry" ? settlement.delay : 0
 })
 
-/** Ten verdicts when their handler has ended: one acked, one retried, the others by outcome. */
+/** Ten verdicts after their handler has ended: one acked, one retried, the others by outcome. */
 export const finalisation = over(() => {
   const verdicts = Array.from<Acknowledgement.Verdict | undefined>({ length: 10 })
   verdicts[3] = Acknowledgement.record(verdicts[3], { _tag: "Ack", index: 3 })

@@ -1,4 +1,4 @@
-/** NSQ's own client, as its README shows it: the measure of all others. */
+/** NSQ's own client, as its README shows it: the baseline of the others. */
 import { Reader, Writer, type Message } from "nsqjs"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"

@@ -1,4 +1,4 @@
-/** This project, through its Promise face. */
+/** Requeue, through its Promise face. */
 import * as NsqBroker from "@requeue/adapter-nsq/NsqBroker"
 import { connect } from "@requeue/core/promise"
 import type { Workload } from "../../Contender.ts"

@@ -1,4 +1,4 @@
-/** The little of nsqjs's API that is used; it has no types of its own. */
+/** The used part of nsqjs's API, which has no types. */
 declare module "nsqjs" {
   interface Message {
     readonly id: string

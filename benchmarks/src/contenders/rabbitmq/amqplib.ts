@@ -1,4 +1,4 @@
-/** The raw client, as its tutorial shows it: the measure of all others. */
+/** The raw client, as its tutorial shows it: the baseline of the others. */
 import amqp, { type Channel, type ConfirmChannel, type ConsumeMessage } from "amqplib"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
@@ -33,7 +33,7 @@ export const consume: Workload<Jobs.Consume> = async ({ body, prefetch, queue, u
   await connection.close()
 }
 
-/** `queueOf` says to which queue the n-th message goes. */
+/** `queueOf` returns the queue of the n-th message. */
 const publishTo =
   (queueOf: (job: Jobs.PublishToMany, n: number) => string): Workload<Jobs.PublishToMany> =>
   async (job, meter) => {
@@ -61,7 +61,7 @@ export const publish = publishTo(({ queue }) => queue)
 
 export const publishToMany = publishTo(({ queue, queues }, n) => `${queue}.${n % queues}`)
 
-/** A queue whose messages go back to theirs when they have waited, each as long as it says itself unless all do. */
+/** A queue whose messages return to theirs when their delay is over: the queue's delay, else the message's. */
 const waitQueue = async (
   channel: Channel,
   queue: string,
@@ -82,9 +82,9 @@ const waitQueue = async (
 }
 
 /**
- * Written by hand: publish a copy to a wait queue, wait for the confirmation, acknowledge. A single delay is the queue's
- * time to live. Several have a queue each, or are a time to live on each message of one queue, in which what is behind a
- * longer one waits as long as that.
+ * Written by hand: publish a copy to a wait queue, wait for the confirmation, acknowledge. A single delay is the queue's time to
+ * live. Several have one queue each, or are a time to live on each message of one queue, in which a message waits for longer ones
+ * before it.
  */
 const again = async (
   channel: ConfirmChannel,

@@ -1,4 +1,4 @@
-/** amqp-connection-manager: amqplib whose connections and channels come back. */
+/** amqp-connection-manager: amqplib with connections and channels that are restored. */
 import { connect } from "amqp-connection-manager"
 import type { Workload } from "../../Contender.ts"
 import { publishing } from "../publishing.ts"

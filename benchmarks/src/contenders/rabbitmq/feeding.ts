@@ -1,4 +1,4 @@
-/** Messages that come at a constant rate, the same for everybody: the raw client, on a connection of its own. */
+/** Messages at a constant rate, the same for all contenders: from the raw client, on a separate connection. */
 import { setInterval } from "node:timers/promises"
 import amqp from "amqplib"
 import type * as Jobs from "./jobs.ts"

@@ -1,4 +1,4 @@
-/** golevelup's connection, which is what its decorators for NestJS run on. It parses JSON unless told otherwise. */
+/** golevelup's connection, the base of its decorators for NestJS. It parses JSON by default. */
 import { AmqpConnection } from "@golevelup/nestjs-rabbitmq"
 import type { Workload } from "../../Contender.ts"
 import type * as Jobs from "./jobs.ts"

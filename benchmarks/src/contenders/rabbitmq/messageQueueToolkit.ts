@@ -1,6 +1,6 @@
 /**
- * message-queue-toolkit: schemas, handlers by message type. Always JSON; its AMQP consumer sets no prefetch, so that
- * the server sends it everything.
+ * message-queue-toolkit: schemas, handlers by message type. Always JSON; its AMQP consumer sets no prefetch, so the server sends
+ * it everything.
  */
 import { AbstractAmqpQueueConsumer, AmqpConnectionManager } from "@message-queue-toolkit/amqp"
 import type { Workload } from "../../Contender.ts"
@@ -25,6 +25,6 @@ export const consume: Workload<Jobs.Consume> = async ({ queue, url }, meter) => 
     undefined
   )
   await consumer.start()
-  // Closing would fail on what it still has; the process ends.
+  // Closing would fail on its remaining messages; the process ends.
   await meter.done
 }

@@ -1,4 +1,4 @@
-/** rabbitmq-client: an AMQP client of its own, with consumers that reconnect. It parses JSON by the content type. */
+/** rabbitmq-client: a separate AMQP implementation, with consumers that reconnect. It parses JSON by the content type. */
 import { Connection } from "rabbitmq-client"
 import type { Workload } from "../../Contender.ts"
 import { publishing } from "../publishing.ts"

@@ -4,7 +4,7 @@ import type { Workload } from "../../Contender.ts"
 import { publishing } from "../publishing.ts"
 import type * as Jobs from "./jobs.ts"
 
-/** The queue is there already, like everybody else's. */
+/** The queue exists already, as for all contenders. */
 const configure = (url: string, queue: string, rest: object) => ({
   vhosts: {
     "/": {

@@ -1,4 +1,4 @@
-/** This project, through its Promise face. */
+/** Requeue, through its Promise face. */
 import { setInterval } from "node:timers/promises"
 import * as RabbitMqBroker from "@requeue/adapter-rabbitmq/RabbitMqBroker"
 import { Backoff } from "@requeue/core"
@@ -10,7 +10,7 @@ import * as PromiseFace from "../promiseFace.ts"
 import { feed } from "./feeding.ts"
 import type * as Jobs from "./jobs.ts"
 
-/** The queues are there already, like everybody else's; delays are declared when they are needed. */
+/** The queues exist already, as for all contenders; delays are declared when they are needed. */
 const open = ({ topology = "auto", url }: Pick<Jobs.Retry, "topology" | "url">, ...queues: ReadonlyArray<string>) => {
   const existing = queues.flatMap((queue) => [queue, `${queue}.dlq`])
   const asThere = Object.fromEntries(existing.map((queue) => [queue, { assert: "passive" } as const]))
@@ -38,7 +38,7 @@ export const publishToMany: Workload<Jobs.PublishToMany> = async (job, meter) =>
   await PromiseFace.publishToMany(requeue, job, meter)
 }
 
-/** The policy knows all of the delays; the handler says which. */
+/** The policy has all of the delays; the handler chooses one. */
 const again = async (
   requeue: Requeue,
   queue: string,
@@ -82,7 +82,7 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   lateness.report(meter)
 }
 
-/** Sends and handles at a constant rate; looks at the resident memory at every portion. */
+/** Sends and handles at a constant rate; reads the resident memory at every portion. */
 export const soak: Workload<Jobs.Soak> = async ({ delay, failing, messages, perSecond, queue, url, warmUp }, meter) => {
   await using requeue = await open({ url }, queue)
   const target = PromiseFace.bytesOf(queue)

@@ -1,4 +1,4 @@
-/** The little of rascal's API that is used; it has no types of its own. */
+/** The used part of rascal's API, which has no types. */
 declare module "rascal" {
   import type { EventEmitter } from "node:events"
 

@@ -1,4 +1,4 @@
-/** BullMQ: jobs in Redis. A worker takes them one by one, so many at a time. */
+/** BullMQ: jobs in Redis. A worker takes them one by one, with fixed concurrency. */
 import { Queue, Worker } from "bullmq"
 import type { Workload } from "../../Contender.ts"
 import type { Place, Publish } from "../jobs.ts"

@@ -14,7 +14,7 @@ import type * as Jobs from "./jobs.ts"
 
 const toEntry = ({ ReceiptHandle }: Message, index: number) => ({ Id: String(index), ReceiptHandle: ReceiptHandle! })
 
-/** Receives until all is done, so many polls side by side. */
+/** Receives until all is done, with this many concurrent polls. */
 const receiving = async (
   {
     polls,
@@ -59,7 +59,7 @@ export const consume: Workload<Jobs.Consume> = async (job, meter) => {
   calls.report(meter, job.messages + job.warmUp)
 }
 
-/** Each message of a batch has its own outcome: what went well is deleted, what failed is hidden for the delay. */
+/** Each message of a batch has its own outcome: successes are deleted, failures are hidden for the delay. */
 export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   const failing = Failing.make(job, meter)
   const QueueUrl = job.queueUrl

@@ -1,4 +1,4 @@
-/** Counts the calls of a process where they leave it, so that they are counted in the same way for everybody. */
+/** Counts the calls of a process where they leave it, in the same way for all contenders. */
 import { subscribe } from "node:diagnostics_channel"
 import type { Meter } from "../../Meter.ts"
 

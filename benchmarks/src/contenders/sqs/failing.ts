@@ -1,4 +1,4 @@
-/** The work of a handler that fails once for some of its messages, and the books of when those came again. */
+/** The work of a handler that fails once for some of its messages, and the record of their redeliveries. */
 import type { Meter } from "../../Meter.ts"
 import * as Lateness from "../lateness.ts"
 import * as Calls from "./calls.ts"
@@ -10,7 +10,7 @@ export const make = ({ delay, failing }: Pick<Jobs.Retry, "delay" | "failing">, 
   let arrived = 0
   let deliveries = 0
   return {
-    /** Whether it went well. */
+    /** Whether it succeeded. */
     handle: (id: string, attempts: number): boolean => {
       deliveries++
       if (attempts > 1) lateness.came(id)

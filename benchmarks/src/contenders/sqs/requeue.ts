@@ -1,4 +1,4 @@
-/** This project, through its Promise face. */
+/** Requeue, through its Promise face. */
 import * as SqsBroker from "@requeue/adapter-sqs/SqsBroker"
 import { Codec, QueueDefinition } from "@requeue/core"
 import { connect, type Received } from "@requeue/core/promise"
@@ -8,7 +8,7 @@ import * as Calls from "./calls.ts"
 import * as Failing from "./failing.ts"
 import type * as Jobs from "./jobs.ts"
 
-/** The queues are there already, like everybody else's. */
+/** The queues exist already, as for all contenders. */
 const open = ({ polls, url }: Pick<Jobs.Consume, "polls" | "url">, visibilityTimeout = 30_000) =>
   connect(SqsBroker.layer({ url, queues: "use", pollers: polls, waitTime: 1000, visibilityTimeout }))
 

@@ -41,7 +41,10 @@ export const consume: Workload<Jobs.Consume> = async (job, meter) => {
   calls.report(meter, job.messages + job.warmUp)
 }
 
-/** What a single handler throws for is hidden for the delay; what a batch's does not return stays hidden as it is. */
+/**
+ * If a single handler throws, its message is hidden for the delay; messages that a batch handler does not return keep their
+ * visibility timeout.
+ */
 export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   const failing = Failing.make(job, meter)
   const isDone = ({ Attributes, MessageId }: Message) =>

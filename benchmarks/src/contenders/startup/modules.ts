@@ -1,4 +1,4 @@
-/** What it takes to load a module, and how large it is in a bundle. */
+/** The cost of loading a module, and its size in a bundle. */
 import { brotliCompressSync, gzipSync } from "node:zlib"
 import { build } from "esbuild"
 import type { Workload } from "../../Contender.ts"
@@ -15,7 +15,7 @@ export const load: Workload<Loading> = async ({ module }, meter) => {
   meter.tick()
 }
 
-/** From the first byte read until messages can be sent and consumed, as far as that takes no server. */
+/** From the first byte read until messages can be sent and consumed, without a server. */
 export const connected: Workload<{ readonly address: string }> = async ({ address }, meter) => {
   const began = performance.now()
   const { connect } = await import("@requeue/core/promise")
@@ -34,7 +34,7 @@ export const lambda: Workload<{ readonly address: string }> = async ({ address }
   meter.tick()
 }
 
-/** Of everything that the module exports, minified, with what it imports. */
+/** Of everything that the module exports, minified, with its imports. */
 export const bundle: Workload<Loading> = async ({ module }, meter) => {
   const { outputFiles } = await build({
     stdin: { contents: `export * from ${JSON.stringify(module)}`, resolveDir: import.meta.dirname },

@@ -1,4 +1,4 @@
-/** What `npm install` of a package brings: its files, and those of what it depends on, optional peers not included. */
+/** What `npm install` of a package installs: its files, and those of its dependencies, without optional peers. */
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -31,7 +31,7 @@ const needsOf = (folder: string): ReadonlyArray<string> => {
   return [...Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }), ...peers]
 }
 
-/** The folders of a package and of all that it needs. An optional one that is not for this platform is not there. */
+/** The folders of a package and of its dependencies. An optional one for another platform is missing. */
 const closure = (folder: string, known = new Set<string>()): ReadonlySet<string> => {
   if (known.has(folder)) return known
   known.add(folder)
@@ -44,7 +44,7 @@ const closure = (folder: string, known = new Set<string>()): ReadonlySet<string>
 
 const sum = (sizes: ReadonlyArray<number>): number => sizes.reduce((all, size) => all + size, 0)
 
-/** What came out of a registry's tarball lies there as it was. */
+/** Files from a registry's tarball are unchanged there. */
 const unpacked = (folder: string): Size => {
   const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !relative(folder, entry.parentPath).startsWith("node_modules"))

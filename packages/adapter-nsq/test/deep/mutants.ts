@@ -4,7 +4,7 @@ import type { Mutant } from "@requeue/conformance"
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a topic that is missing for an empty one",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "internal/nsqdStats.ts",
     text: "isMissing: found === undefined ||",
     replacement: "isMissing: "
@@ -18,7 +18,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "takes a publication for stored whose connection is lost",
-    kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
+    kills: "a publish that never reaches the broker ends, and is reported as failed unless the message is stored",
     file: "publish/publisher.ts",
     text: `if (error === null) return "Stored"`,
     replacement: `if (error?.message.startsWith("E_") !== true) return "Stored"`
@@ -37,7 +37,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "retries an original whose copy is stored",
-    kills: "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    kills: "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     file: "settle/toCommand.ts",
     text: "if (isFinished) return finish",
     replacement: ""
@@ -65,7 +65,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "settles by a receipt whose lease has ended",
-    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "consume/held.ts",
     text: "!isOpen() || elapsed() >= leaseEnds",
     replacement: "!isOpen() || leaseEnds < 0"
@@ -114,7 +115,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "purges only where something is delayed",
-    kills: "a purge removes what waits, and says how much",
+    kills: "a purge removes waiting messages, and returns their number",
     file: "inspect/admin.ts",
     text: "answer.ready + answer.delayed > 0",
     replacement: "answer.delayed > 0"

@@ -4,7 +4,7 @@ import type { Mutant } from "@requeue/conformance"
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a queue that is missing for an empty one",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "inspect/counting.ts",
     text: "consumers: 0, isMissing: true",
     replacement: "consumers: 0"
@@ -18,7 +18,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "takes a publication for stored as soon as it is written",
-    kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
+    kills: "a publish that never reaches the broker ends, and is reported as failed unless the message is stored",
     file: "publish/confirms.ts",
     text: "writer.write(publication, done)",
     replacement: "writer.write(publication, () => {})\n          done(null)"
@@ -33,7 +33,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "retries an original whose copy is stored",
-    kills: "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    kills: "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     file: "settle/toCommand.ts",
     text: "if (isSettled) return Ack",
     replacement: ""
@@ -54,14 +54,14 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "gives a new connection no credit",
-    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    kills: "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     file: "consume/sessions.ts",
     text: "session.credit.set(limit)",
     replacement: ""
   },
   {
     name: "takes a settlement on a lost channel for done",
-    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    kills: "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     file: "settle/settle.ts",
     text: "      fail(delivery, lost(queue))\n      continue",
     replacement: "      continue"
@@ -75,7 +75,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "acknowledges what is older as well",
-    kills: "what is unsettled when a subscription ends comes back",
+    kills: "unsettled messages of a subscription that ends are redelivered",
     file: "consume/unacknowledged.ts",
     text: "} else break",
     replacement: "}"
@@ -110,7 +110,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "makes copies that count from the beginning",
-    kills: "a dead letter tells origin, id, attempts, times, reason and error",
+    kills: "a dead letter has origin, id, attempts, times, reason and error",
     file: "publish/toPublication.ts",
     text: "Metadata.encode(metadata)",
     replacement: "Metadata.encode({ ...metadata, deadLetter: undefined, attempts: 0 })"

@@ -4,7 +4,7 @@ import type { Mutant } from "@requeue/conformance"
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a queue that is missing for an empty one",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "inspect/admin.ts",
     text: "delayed: 0, isMissing: true }",
     replacement: "delayed: 0 }"
@@ -18,14 +18,14 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "takes a call that fails for done",
-    kills: "a publish that the broker refuses ends, and is told as failed unless the message is there",
+    kills: "a publish that the broker refuses ends, and is reported as failed unless the message is stored",
     file: "src/internal/batchCall.ts",
     text: "some.map(() => ({ error, again: mayRepeat(error) }))",
     replacement: "some.map(() => undefined)"
   },
   {
     name: "tells of a batch in another order what became of its entries",
-    kills: "a batch with a publish that the broker refuses says of each entry whether it is there",
+    kills: "a batch with a publish that the broker refuses reports for each entry whether it is stored",
     file: "src/SqsBroker.ts",
     text: "BrokerError.ofBatch(results)",
     replacement: "BrokerError.ofBatch(results.toReversed())"
@@ -53,7 +53,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "settles by a receipt whose lease has ended",
-    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "consume/receipt.ts",
     text: "now >= Math.min(leaseEnds, receivedAt + Limits.visibility)",
     replacement: "now >= Math.max(leaseEnds, receivedAt + Limits.visibility)"
@@ -81,7 +82,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "makes copies without their metadata",
-    kills: "a dead letter tells origin, id, attempts, times, reason and error",
+    kills: "a dead letter has origin, id, attempts, times, reason and error",
     file: "publish/toPublication.ts",
     text: "Wire.json(JSON.stringify(Object.fromEntries(rest)))) }),\n    ...own",
     replacement: "Wire.json(JSON.stringify(Object.fromEntries(rest)))) }),\n    ...(original === undefined && own)"
@@ -95,7 +96,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "polls no more after a poll that failed",
-    kills: "a look for messages that the broker refuses is followed by others, and loses nothing",
+    kills: "a receive that the broker refuses is followed by others, and loses nothing",
     file: "consume/polls.ts",
     text: "        timer = undefined\n        onEnd()",
     replacement: "        onEnd()"

@@ -11,12 +11,12 @@ const test = Case.inGroup("admin")
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
-    "the counts tell ready, delayed and in flight apart",
+    "the counts distinguish ready, delayed and in flight",
     function* (lab) {
       yield* lab.send("a", "b", "c", "d", "e")
       yield* lab.sendDelayed("late", 1000 * lab.unit)
       yield* lab.start({}, () => Effect.never)
-      // The consumer holds two: one runs, the other waits for its turn.
+      // The consumer holds two: one runs, the other waits.
       yield* lab.until("two deliveries", () => lab.entriesOf("Delivered").length >= 2)
       const wanted = { ready: 3, inFlight: 2, delayed: 1 }
       const counted = Effect.map(lab.broker.admin.counts(lab.queue), (counts) =>
@@ -26,7 +26,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.all(Needs.has("exactCounts"), Needs.counts("ready", "inFlight", "delayed"))
   ),
-  test("a number that the broker cannot tell is left out, and the others agree with the broker", function* (lab) {
+  test("a number that the broker cannot count is left out, and the others agree with the broker", function* (lab) {
     yield* lab.send("a", "b")
     yield* lab.untilPending({ ready: 2 })
     const { counts } = lab.capabilities
@@ -37,7 +37,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     if (counts.ready) Check.equal("ready", told.ready, 2)
   }),
   test(
-    "a queue that is missing is told as missing, and is not made by looking at it",
+    "a queue that is missing is reported as missing, and counting does not create it",
     function* (lab) {
       const { admin } = lab.broker
       const nowhere = `${lab.queue}-nowhere`
@@ -55,7 +55,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.has("tellsMissing")
   ),
-  test("a purge removes what waits, and says how much", function* (lab) {
+  test("a purge removes waiting messages, and returns their number", function* (lab) {
     yield* lab.send("a", "b", "c")
     yield* lab.untilPending({ ready: 3 })
     const purged = yield* lab.broker.admin.purge(lab.queue)

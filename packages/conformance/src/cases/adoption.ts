@@ -1,4 +1,4 @@
-/** Queues that were there before Requeue, with messages in them, and perhaps of another kind. */
+/** Queues that existed before Requeue, with messages in them, and perhaps of another kind. */
 import { Backoff, BrokerError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -17,7 +17,7 @@ const retry = (lab: Lab.Lab, delay: number) =>
 
 const bodies = ["one", "two", "three"]
 
-/** Checks that every message of the queue has all its attempts, none of them early, and is a dead letter then. */
+/** Checks that every message of the queue has all its attempts, none of them early, and then becomes a dead letter. */
 const exhausts = (lab: Lab.Lab) =>
   Effect.gen(function* () {
     yield* lab.untilDeadLetters(bodies.length)

@@ -1,4 +1,4 @@
-/** Audits: whoever keeps the books is told of each letter before it leaves, and where they cannot be kept, none does. */
+/** Audits: the audit records each letter before it leaves; if the audit fails, no letter leaves. */
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -10,7 +10,7 @@ const test = Case.inGroup("redriving")
 
 const ids = Array.from({ length: 10 }, (_, index) => `m${index}`)
 
-/** An audit that keeps so many calls; `early` are letters that were published before it was told of them. */
+/** An audit that records its calls; `early` are letters that were published before the audit had them. */
 const keeper = (lab: Lab, calls: number) => {
   const told: Array<string> = []
   const early: Array<string> = []
@@ -20,7 +20,7 @@ const keeper = (lab: Lab, calls: number) => {
     const since = lab.entriesOf("Publishing").slice(before)
     const published = new Set(since.flatMap(({ messages }) => messages.map(({ metadata }) => metadata.id)))
     early.push(...letters.map(({ id }) => id).filter((id) => published.has(id)))
-    // It takes a while, as any write.
+    // It takes a while, as any write does.
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     if (++asked > calls) throw new Error("the disk is full")
     told.push(...letters.map(({ id }) => id))

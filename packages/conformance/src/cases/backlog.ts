@@ -1,4 +1,4 @@
-/** The operators' view of all that waits, and of messages that wait for their delay. */
+/** The operators' view of the backlog and of delayed messages. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
@@ -24,13 +24,13 @@ const standard = RetryPolicy.make()
 
 const backlogOf = (lab: Lab, retry = standard) => Backlog.of(lab.broker, { queue: lab.queue, retry })
 
-/** The delayed messages of the case's queue, whose calls fail only where the broker does. */
+/** The delayed messages of the case's queue. Their calls fail only if the broker's do. */
 const delayedOf = (lab: Lab) => lab.onBroker(DelayedMessages.make(lab.queue))
 
 const runIds = (lab: Lab) => lab.runs.map(({ id }) => id).toSorted()
 
 export const cases: ReadonlyArray<Case.Case> = [
-  test("a backlog tells what waits, and of each number that it does not tell why", function* (lab) {
+  test("a backlog reports waiting messages, and for each missing number the reason", function* (lab) {
     yield* lab.send("a", "b")
     yield* lab.untilPending({ ready: 2 })
     const backlog = yield* backlogOf(lab)
@@ -46,7 +46,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const due = backoff.reduce((sum, { count }) => sum + count, 0)
     Check.equal("the messages of all times together", due, delayed)
   }),
-  test("a backlog tells a message that is in backoff: as delayed, or as in flight where the broker hides it", function* (lab) {
+  test("a backlog reports a message in backoff: as delayed, or as in flight where the broker hides it", function* (lab) {
     const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(100 * lab.unit) })
     yield* lab.send("a")
     yield* lab.start({ retry }, () => Effect.fail(new Error("no")))

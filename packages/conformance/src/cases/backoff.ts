@@ -13,15 +13,15 @@ const test = Case.inGroup("consumer backoff")
 const policy = (lab: Lab, options: ConsumerBackoff.PauseOptions = {}) =>
   ConsumerBackoff.nsq({ multiplier: lab.unit / 2, maxBackoffDuration: 8 * lab.unit, ...options })
 
-/** A retry policy with so many and so late retries that only the backoff decides when a handler runs. */
+/** A retry policy with many late retries: only the backoff decides when a handler runs. */
 const patient = (lab: Lab) => RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(50 * lab.unit) })
 
 const credits = (lab: Lab) => lab.entriesOf("Credit").map(({ limit }) => limit)
-/** The pauses because handlers fail, in units. A broker that does not answer in time causes pauses of its own. */
+/** The pauses after failing handlers, in units. A broker that does not answer in time causes further pauses. */
 const pauses = (lab: Lab) =>
   lab.eventsOf("BackoffEntered").flatMap(({ because, wait }) => (because === "handler" ? [wait / lab.unit] : []))
 
-/** The settlements that the broker had yet to answer when credit was given last. */
+/** The number of unanswered settlements when credit was last granted. */
 const unsettled = ({ log }: Lab): number => {
   const before = log.slice(
     0,
@@ -45,7 +45,7 @@ const checkPauses = (lab: Lab, expected: ReadonlyArray<number>): void => {
 
 const fail = () => Effect.fail(new Error("down"))
 
-/** Checks that each run began as soon as the broker had taken the settlement before it, or sooner. */
+/** Checks that each run began as soon as the broker had confirmed the previous settlement, or sooner. */
 const checkUnpaused = (lab: Lab): void => {
   for (const [index, { at }] of lab.entriesOf("Settled").entries()) {
     const next = lab.runs[index + 1]
@@ -53,7 +53,7 @@ const checkUnpaused = (lab: Lab): void => {
   }
 }
 
-/** Starts a consumer of 20 messages whose runs fail until they have paused it so often. */
+/** Starts a consumer of 20 messages whose runs fail until they have paused it this often. */
 const failing = (lab: Lab, failures: number, options: ConsumerBackoff.PauseOptions = {}) =>
   Effect.gen(function* () {
     yield* lab.send(...Array.from({ length: 20 }, (_, index) => `m${index}`))
@@ -62,7 +62,7 @@ const failing = (lab: Lab, failures: number, options: ConsumerBackoff.PauseOptio
     )
   })
 
-/** Runs that fail where the text has an `F`. Checks that the last of them begins the first pause, and the next is the probe. */
+/** Runs that fail at each `F` of the text. Checks that the last of them begins the first pause, and the next is the probe. */
 const checkFirstPause = (lab: Lab, consumerBackoff: ConsumerBackoff.ConsumerBackoff, outcomes: string) =>
   Effect.gen(function* () {
     yield* lab.send(...Array.from({ length: 2 * outcomes.length }, (_, index) => `m${index}`))
@@ -90,7 +90,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(4)
     checkUnpaused(lab)
     checkPauses(lab, [])
-    // A broker that does not answer in time takes the credit away as well.
+    // A broker that does not answer in time withdraws the credit as well.
     const isSlowed = lab.eventsOf("BackoffEntered").length > 0
     Check.isTrue("credit never falls", isSlowed || !credits(lab).slice(1).includes(0), credits(lab))
   }),
@@ -107,7 +107,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.until("the end of the backoff", () => hasLeft(lab))
     // On a machine that is late, the probe may begin before there is credit for it.
     Check.equal("credit in the pause", atProbe.slice(0, 2), [2, 0])
-    // A broker that is late may still have the settlement of the first one, which takes room of its own.
+    // A late broker may still hold the settlement of the first message, which occupies a slot.
     Check.isTrue("credit of the probe", Math.max(...atProbe.slice(1)) <= 1 + beside, atProbe)
     yield* lab.until("all the credit", () => credits(lab).at(-1) === 2)
   }),
@@ -170,13 +170,13 @@ export const cases: ReadonlyArray<Case.Case> = [
       if (runs === 1) return lab.until("a pause", () => pauses(lab).length > 0)
       if (runs === 2) return fail()
       if (runs === 3) left = lab.eventsOf("BackoffLeft").length
-      // The probe runs for so long that another stale success, if there were one, would be taken for the probe's own.
+      // The probe runs long enough that a further stale success would be mistaken for the probe's.
       return Effect.sleep(lab.unit)
     })
     yield* lab.untilEvents("Succeeded", 1)
     yield* lab.untilRuns(3)
     Check.equal("the backoff was left before the probe", left, 0)
-    // From the run that failed: the credit may be taken away later.
+    // From the run that failed: the credit may be withdrawn later.
     lab.checkDelay("the pause", lab.unit, lab.runs[1]!.at, lab.runs[2]!.at)
   }),
   test("a retry that opts out pauses nothing", function* (lab) {
@@ -213,7 +213,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       // Long enough for the retry, the cut and the new connection.
       yield* failing(lab, 1, { multiplier: 10 * lab.unit, maxBackoffDuration: 20 * lab.unit })
       yield* lab.untilEvents("BackoffEntered", 1)
-      // Otherwise the cut would hit the retry's copy on its way, and slow the consumer down for a second reason.
+      // Otherwise the cut would hit the retry's copy in flight, and slow the consumer down for a second reason.
       yield* lab.untilEvents("RetryScheduled", 1)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
@@ -224,7 +224,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const paused = lab.log.findIndex((entry) => entry._tag === "Credit" && entry.limit === 0)
       const back = lab.log.findIndex(({ _tag }) => _tag === "Reconnected")
       const early = given(lab.log.slice(paused, back))
-      // On a late machine, the pause may be over before the connection is back.
+      // On a late machine, the pause may be over before the connection is up again.
       lab.checkTimely("credit before the connection was back", early, [], lab.runs[0]!.at)
       if (early.length === 0) Check.equal("first credit", given(lab.log.slice(back))[0], 1)
     },
@@ -236,7 +236,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("pauses", pauses(lab), [])
     checkUnpaused(lab)
   }),
-  test("consecutive: so many failures in a row pause the consumer, and others do not", function* (lab) {
+  test("consecutive: this many failures in a row pause the consumer, and others do not", function* (lab) {
     yield* checkFirstPause(lab, ConsumerBackoff.consecutive({ failures: 3, multiplier: lab.unit / 2 }), "FFSFFSFFF")
   }),
   test("consecutive: a batch that fails as a whole is one failure", function* (lab) {
@@ -259,7 +259,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       window,
       multiplier: lab.unit / 2
     })
-    // 2 of 2 are too few; 6 of 12 are the first half of enough.
+    // 2 of 2 are too few; 6 of 12 are half of a sufficient number.
     yield* checkFirstPause(lab, consumerBackoff, "FFSSSSSSFFFF")
   }),
   test("a message that no handler sees is no probe, and does not end the backoff", function* (lab) {
@@ -275,7 +275,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 1)
     checkPauses(lab, [1])
     const [first, second] = [lab.runs[0]!.at, lab.runs[1]!.at]
-    // The probe may have to wait for its turn behind the messages that no handler sees.
+    // The probe may have to wait for the messages that no handler sees.
     const unseen = lab.arrivals().filter(({ at, delivery }) => at < second && !/^[ab]$/.test(delivery.metadata.id))
     const turn = Math.max(first, ...unseen.map(({ at }) => at - lab.unit))
     lab.checkDelay("the pause", lab.unit, first, second, { accepted: turn })

@@ -23,10 +23,8 @@ const inBatches = (lab: Lab, expected: ReadonlyArray<number>) =>
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
-/** The time at which the first message was delivered. */
 const begun = (lab: Lab) => lab.arrivals()[0]!.at
 
-/** The time at which a message was delivered. */
 const arrival = (lab: Lab, id: string) => lab.arrivals().find(({ delivery }) => delivery.metadata.id === id)!.at
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -94,7 +92,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.checkDelay("the batch", 0, arrival(lab, "a"), lab.runs[0]!.at)
   }),
   test(
-    "a delayed message joins a batch when it is due, behind those that wait",
+    "a delayed message joins a batch when it is due, after waiting messages",
     function* (lab) {
       yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }) })
       yield* lab.send("a", "b")

@@ -15,7 +15,7 @@ const test = Case.inGroup("books")
 
 const ids = Workload.ids(60)
 
-/** Does something with a message that depends on a random number from 0 to 1. */
+/** Treats a message as a random number from 0 to 1 decides. */
 const act = (lab: Lab, message: Handler.Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
   if (draw < 0.15) return message.ack()
   if (draw < 0.3) return message.retry({ delay: Math.floor(draw * 20) % 2 === 0 ? 0 : lab.unit })
@@ -35,7 +35,7 @@ const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>)
     const books = Books.make(ids)
     const batch = BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 })
     const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
-    // Each run of each message has a random number of its own, so that the order of runs does not matter.
+    // Each run of each message has its own random number, so the order of runs does not matter.
     const drawOf = ({ attempts, id }: Handler.Received<unknown>) =>
       draws[(7 * ids.indexOf(id) + attempts) % draws.length]!
     yield* lab.start({ retry, concurrency: 2, batch, onEvent: books.onEvent }, (message) =>
@@ -43,7 +43,7 @@ const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>)
     )
     yield* lab.send(...ids.slice(0, 30))
     yield* trouble
-    // A send into a connection that is just lost fails, and is its sender's to repeat; one message may then come twice.
+    // A send into a connection that was just lost fails, and its sender repeats it; one message may then be stored twice.
     yield* Effect.retry(lab.send(...ids.slice(30)), { times: 20, schedule: Schedule.spaced(100) })
     yield* Books.untilEnded(books)
     yield* lab.untilEmpty
@@ -79,7 +79,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const cut = lab.harness.cutConnections!
       const settling = (count: number) =>
         lab.until(`${count} settlements`, () => lab.entriesOf("Settling").length >= count, lab.recovery)
-      // The first cut breaks what is under way, the second one the connections that are being made again.
+      // The first cut breaks what is in flight, the second one the new connections.
       const cutTwice = (count: number) => Effect.all([settling(count), cut, Effect.sleep(30), cut])
       yield* workload(lab, "cuts", Effect.asVoid(Effect.forEach([1, 10, 20], cutTwice)))
     },

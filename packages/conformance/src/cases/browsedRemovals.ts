@@ -1,4 +1,4 @@
-/** Browsers: what they remove is gone, and nothing else is. */
+/** Browsers: they remove the chosen messages, and no others. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -17,7 +17,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...many)
     yield* lab.untilPending({ ready: many.length })
     const removal = Effect.gen(function* () {
-      // There is room for all that stays, and not for all.
+      // There is room for all that stay, but not for all messages.
       const { next, remove } = yield* browse(lab, { limit: 150 })
       const shown = new Set<string>()
       const page = Effect.gen(function* () {
@@ -34,7 +34,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: rest.length })
     yield* onlyCome(lab, ...rest)
   }),
-  test("a removal that is asked for twice is told as gone, or done, and disturbs no other", function* (lab) {
+  test("a removal that is requested twice is reported as lost, or done, and affects no other", function* (lab) {
     const from = lab.now()
     yield* lab.send("a", "b", "c")
     yield* lab.untilPending({ ready: 3 })
@@ -51,7 +51,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: 1 })
     yield* onlyCome(lab, "c")
   }),
-  test("a browser whose scope has closed removes what it says, and tells what it no longer holds as gone", function* (lab) {
+  test("a browser whose scope has closed removes what it says, and reports messages that it no longer holds as lost", function* (lab) {
     yield* lab.send("a", "b")
     yield* lab.untilPending({ ready: 2 })
     const closed = Effect.gen(function* () {

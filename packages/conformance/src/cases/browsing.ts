@@ -76,7 +76,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* showing(browser, [id])
     }
   }),
-  test("a browser holds no more than its limit, says that there is more, and goes on when it has removed some", function* (lab) {
+  test("a browser holds no more than its limit, reports that there is more, and continues when it has removed some", function* (lab) {
     const ids = ["a", "b", "c"]
     yield* lab.send(...ids)
     yield* lab.untilPending({ ready: 3 })
@@ -88,7 +88,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     yield* Wait.found("two messages", page)
     const more = yield* Effect.option(browser.next(10))
-    // A browser that has lost them shows them again.
+    // A browser that has lost its messages shows them again.
     if (more._tag === "None") return
     Check.equal("shown", shown.length + more.value.length, 2)
     Check.isTrue("there is more", !browser.browsed().isWhole)

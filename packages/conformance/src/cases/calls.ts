@@ -30,7 +30,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 2)
     yield* lab.untilEmpty
   }),
-  test("a retry with a delay of its own is handed over at once, one without waits for the batch", function* (lab) {
+  test("a retry with its own delay is sent at once, one without waits for the batch", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b")
     yield* lab.startBatch({ batch: two }, (batch) => {
@@ -55,7 +55,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         return Effect.never
       })
       yield* lab.until("the ack of a", () => settled(lab).length > 0)
-      // A broker that does not answer acks may not have read it yet.
+      // A broker that does not answer acks may not have read this one yet.
       yield* lab.untilPending({ ready: 0, inFlight: 1 })
       yield* lab.harness.cutConnections!
       const again = () => lab.entriesOf("Delivered").slice(2)
@@ -65,7 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.boundConnections
   ),
-  test("calls that come too late are told, change nothing and never throw", function* (lab) {
+  test("calls that come too late are reported, change nothing and never throw", function* (lab) {
     let kept: Handler.Batch<unknown> | undefined
     yield* lab.send("a", "b")
     yield* lab.startBatch({ batch: two }, (batch) => {
@@ -123,7 +123,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...ways.map((_, index) => String(index)))
     yield* lab.start({}, (message) => (message.attempts === 1 ? ways[Number(message.id)]!() : undefined))
     yield* lab.untilEvents("Succeeded", ways.length)
-    Check.equal("failures told", lab.eventsOf("AttemptFailed").length, ways.length)
+    Check.equal("reported failures", lab.eventsOf("AttemptFailed").length, ways.length)
     yield* lab.untilEvents("RetryScheduled", ways.length)
     const told = lab.eventsOf("RetryScheduled").map(({ error }) => `${error?.name}: ${error?.message}`)
     Check.isTrue(

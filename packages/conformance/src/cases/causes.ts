@@ -54,7 +54,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     }
     Check.equal("looked at", [groups.browsed, groups.other], [total, 0])
     const { counts, exactCounts } = lab.capabilities
-    Check.equal("a total is told", groups.total !== undefined, counts.ready)
+    Check.equal("a total is reported", groups.total !== undefined, counts.ready)
     if (exactCounts) Check.equal("of", groups.total, total)
     yield* lab.untilPending({ ready: total, inFlight: 0 }, lab.dlq)
   })

@@ -10,7 +10,7 @@ const test = Case.inGroup("classification")
 
 class NotFound extends Data.TaggedError("NotFound") {}
 
-/** Lets the handler of one message fail with an error, and answers the message's dead letter. */
+/** Makes the handler of one message fail with an error, and returns the message's dead letter. */
 const deadLetterOf = (lab: Lab, error: unknown, retry = RetryPolicy.make()) =>
   Effect.gen(function* () {
     yield* lab.send("a")

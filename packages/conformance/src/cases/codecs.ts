@@ -1,4 +1,4 @@
-/** Codecs that find headers in bodies, and codecs that cannot tell yet. */
+/** Codecs that find headers in bodies, and codecs that cannot decode yet. */
 import { Backoff, Codec, QueueDefinition, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -40,7 +40,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.sameBytes("body", letter!.body, bytesOf(sent))
     Check.equal("header", letter!.headers["x-tenant"], "outer")
   }),
-  test("a codec that says it cannot tell yet is asked again, as the policy says", function* (lab) {
+  test("a codec that cannot decode yet is called again, as the policy says", function* (lab) {
     let asked = 0
     const decode = async (bytes: Uint8Array): Promise<unknown> => {
       asked++

@@ -1,4 +1,4 @@
-/** How much a consumer does at a time, and how much it holds. */
+/** How much a consumer does at a time, and how many messages it holds. */
 import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -26,7 +26,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 12)
     Check.equal("batches at a time", most, 3)
   }),
-  test("single messages run one at a time unless concurrency says otherwise", function* (lab) {
+  test("single messages run one at a time by default", function* (lab) {
     let [running, most] = [0, 0]
     yield* lab.send(...ids(5))
     yield* lab.start({}, () =>
@@ -73,9 +73,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.entriesOf("Credit").every(({ limit }) => limit <= most),
       lab.entriesOf("Credit")
     )
-    // What is redelivered after its lease has ended was sent before.
+    // A message that is redelivered after its lease has ended was sent before.
     if (checkOnce(lab, begun)) {
-      // One may be on its way.
+      // One may be in flight.
       const isCounted = Effect.map(lab.harness.pending(lab.queue), ({ ready }) =>
         ready === undefined || ready === 20 - lab.arrivals().length ? true : undefined
       )
@@ -131,7 +131,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 10)
     yield* lab.untilEmpty
   }),
-  test("unless prefetch says otherwise, one batch waits beside those in progress", function* (lab) {
+  test("by default, one batch waits in addition to those in progress", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send(...ids(18))
     const consumer = yield* lab.startBatch(

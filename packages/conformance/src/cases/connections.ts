@@ -1,4 +1,4 @@
-/** Connections that break: messages that were under way come again, and the redelivery is counted. */
+/** Connections that break: messages in flight are redelivered, and the redelivery is counted. */
 import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,10 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("connections")
 
-/** Sends four messages, which come in batches of two. The connection breaks during the first batch; after `noticed`, its handler goes on. */
+/**
+ * Sends four messages, which arrive in batches of two. The connection breaks during the first batch; after `noticed`, its handler
+ * continues.
+ */
 const cutInBatch = <E>(lab: Lab, noticed: Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
@@ -52,7 +55,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         [1, 1]
       )
       checkKept(lab, "failed settlements", lab.eventsOf("SettleFailed").length, 0, lab.runs[0]!.at)
-      Check.equal("the core was told nothing", lab.entriesOf("Reconnected").length, 0)
+      Check.equal("nothing was reported to the core", lab.entriesOf("Reconnected").length, 0)
       yield* lab.untilEmpty
     },
     Needs.unboundConnections
@@ -84,14 +87,14 @@ export const cases: ReadonlyArray<Case.Case> = [
         const { buffered, inProgress } = consumer.stats()
         return buffered + inProgress
       }
-      // The connection has all of the credit: an adapter that never gives it back has none left.
+      // The connection has all of the credit: an adapter that never returns it has none left.
       yield* lab.until("a full window", () => held() >= window, lab.recovery)
-      // Nor does anybody ask it for their leases, by which it would see one by one what is lost.
+      // No lease is extended either, which would reveal one by one what is lost.
       lab.faults.extend = () => broken("Timeout")
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
       lab.faults.extend = undefined
-      // Redeliveries of the two take their places, or else the room of others.
+      // Redeliveries of the two take their slots, or else those of other messages.
       yield* lab.until("what there is room for", () => held() >= window, lab.recovery)
       yield* lab.quiet(lab.harness.settleTime + lab.unit)
       Check.isTrue("no more is held, with the two of before", held() <= window, held())
@@ -129,7 +132,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.cutConnections
   ),
   test(
-    "a message that comes again while its handler runs is not run again when that run succeeds",
+    "a message that is redelivered while its handler runs is not run again when that run succeeds",
     function* (lab) {
       const gate = yield* Deferred.make<void>()
       yield* lab.send("a")

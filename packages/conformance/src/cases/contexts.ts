@@ -1,4 +1,4 @@
-/** Async contexts: a tenant or a transaction of one request reaches no function that runs for another one. */
+/** Async contexts: a tenant or a transaction of one request reaches no function that runs for another request. */
 import { Backoff, Codec, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -8,7 +8,7 @@ import { bury } from "./redriving.ts"
 
 const test = Case.inGroup("contexts")
 
-/** Notes in which contexts functions run. Each function leaves another context behind. */
+/** Records in which contexts functions run. Each function leaves another context behind. */
 const witness = () => {
   const seen = new Map<string, Set<string>>()
   const note = (what: string): void => {
@@ -19,7 +19,7 @@ const witness = () => {
     AsyncContext.enter(`after ${what}`)
   }
   return {
-    /** Notes only, for what runs several times in one call of ours. */
+    /** Records only, for functions that run several times in one of our calls. */
     note,
     see,
     /** Fails unless exactly these functions ran, each in this context alone. */
@@ -37,7 +37,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const { check, see } = witness()
     const handle: Handler.MessageHandler<string> = ({ attempts, body }) => {
       const run = () => see(body)
-      // A retry comes by a timer, by another connection or by another poll.
+      // A retry arrives by a timer, by another connection or by another poll.
       const end = () => {
         if (attempts === 1) throw new Error("again")
       }
@@ -94,7 +94,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(1)
     yield* AsyncContext.within("another request", producer.send("held"))
     yield* lab.until("the message", () => held.length > 0)
-    // A call on a message settles it, wherever that is.
+    // A call on a message settles it, wherever the call is made.
     yield* AsyncContext.within(
       "elsewhere",
       Effect.sync(() => held[0]!.ack())
@@ -104,7 +104,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("the properties of a thrown error are read in the async context of its consumer", function* (lab) {
     const { check, note } = witness()
-    /** An error with getters, as those of some libraries have. */
+    /** An error with getters, as some libraries have. */
     const failed = (): Error => {
       const error = new Error("again")
       for (const name of ["message", "cause", "permanent", "retryAfter"]) {

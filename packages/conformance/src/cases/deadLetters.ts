@@ -1,4 +1,4 @@
-/** Dead letters, as they are found in the broker itself. */
+/** Dead letters, as the broker itself stores them. */
 import { Backoff, Broker, Codec, type Message, QueueDefinition, RetryPolicy } from "@requeue/core"
 import { Metadata, Outgoing } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
@@ -37,7 +37,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a handler that writes into its message changes neither the next attempt nor the dead letter", function* (lab) {
     const body = new Uint8Array([1, 2, 3])
-    // It answers the very bytes that it is given.
+    // It returns the very bytes that it receives.
     const codec: Codec.Codec<Uint8Array> = { ...Codec.bytes, decode: (bytes) => bytes }
     const queue = QueueDefinition.make(lab.queue, { codec })
     const producer = yield* lab.producer(queue)
@@ -59,7 +59,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.sameBytes("body", letter!.body, body)
     Check.equal("headers", letter!.headers, { "content-type": "application/octet-stream", "x-tenant": "a" })
   }),
-  test("a dead letter tells origin, id, attempts, times, reason and error", function* (lab) {
+  test("a dead letter has origin, id, attempts, times, reason and error", function* (lab) {
     const sent = lab.now()
     yield* lab.send("a")
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no such user")))
@@ -78,7 +78,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test(
-    "the history tells the failed attempts before the last one",
+    "the history has the failed attempts before the last one",
     function* (lab) {
       yield* lab.send("a")
       yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 2 }) }, (message) =>
@@ -117,7 +117,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.has("historyOnRetry")
   ),
   test(
-    "where retries leave no history, the dead letter still tells the last error and all attempts",
+    "where retries leave no history, the dead letter still has the last error and all attempts",
     function* (lab) {
       yield* lab.send("a")
       yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 5 }) }, boom)
@@ -135,7 +135,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.isTrue(`metadata of at most ${Metadata.budget} bytes`, size <= Metadata.budget, size)
     Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 13)
   }),
-  test("when a dead-lettering is told, the dead letter is in its queue", function* (lab) {
+  test("when a dead-lettering is reported, the dead letter is in its queue", function* (lab) {
     yield* lab.send("a")
     yield* lab.start({ retry: once }, boom)
     yield* lab.until("the settlement", () => lab.entriesOf("Settled").length > 0)
@@ -159,7 +159,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const { deadLetter, firstPublished, redrives } = lab.entriesOf("Delivered").at(-1)!.delivery.metadata
     Check.equal("metadata", [redrives, deadLetter, firstPublished], [1, undefined, delivered.metadata.firstPublished])
   }),
-  test("a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such", function* (lab) {
+  test("a dead letter that another tool moved back to its queue is redriven, and counted as such", function* (lab) {
     const sent = Outgoing.make(
       { queue: lab.queue, id: "a", body: Codec.json.encode("a"), headers: {}, delay: 0 },
       lab.now()

@@ -1,4 +1,4 @@
-/** The delays of retries: which one is used, and that it is kept. */
+/** The delays of retries: which one applies, and that it is kept. */
 import { Backoff, type Consumer, Delay, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -8,10 +8,10 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("retry delays")
 
-/** The delay of each source, in units: all differ, and a source that has precedence over others is shorter. */
+/** The delay of each source, in units: all differ, and a source with precedence is shorter. */
 const units = { explicit: 1, error: 2, policy: 3, consumer: 4 } as const
 
-/** Retries one message with delays from these sources; answers the delay that was used, in units. */
+/** Retries one message with delays from these sources; returns the delay that was used, in units. */
 const asked = (
   lab: Lab,
   given: ReadonlyArray<keyof typeof units | "zero">,
@@ -71,7 +71,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   source("an explicit delay of 0 beats all others", ["zero", "error", "policy", "consumer"], 0),
   source("an explicit delay of 0 on the batch beats all others", ["zero", "error", "policy", "consumer"], 0, onBatch),
   test("retryAfter may be a date", function* (lab) {
-    // A date has whole seconds, so the delay may be off by one.
+    // A date has whole seconds, so the delay may be off by one second.
     const due = Math.ceil(lab.now() / 1000) * 1000 + 2000
     yield* lab.send("a")
     yield* lab.start({}, (message) =>
@@ -106,7 +106,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     for (const { at, delivery, settlement } of lab.entriesOf("Settling")) {
       if (settlement._tag === "Retry") due.set(delivery.metadata.id, at + settlement.delay)
     }
-    // On a slow machine, the first may be asked so long before the others that its time comes before theirs.
+    // On a slow machine, the first retry may be requested so long before the others that it is due before theirs.
     const late = again.flatMap(({ id }, index) =>
       again
         .slice(0, index)

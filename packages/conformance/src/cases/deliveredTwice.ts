@@ -1,4 +1,4 @@
-/** Two deliveries of one message: what settles one of them ends both, and nothing that is asked of the other undoes that. */
+/** Two deliveries of one message: settling one of them ends both, and later calls on the other cannot undo that. */
 import { type Delivery } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -16,8 +16,8 @@ import * as Port from "../Port.ts"
 const test = Case.inGroup("two deliveries of one message")
 
 /**
- * Long enough to be seen to wait. An adapter that ends what comes again of a settled message hides a retry that has come,
- * and none that is still to come.
+ * Long enough to be observed. An adapter that ends redeliveries of a settled message hides a retry that has arrived, but none
+ * that is still delayed.
  */
 const minute = 60_000
 
@@ -26,10 +26,10 @@ const letter = ({ dlq }: Lab) => Settlement.DeadLetter("permanent", dlq, { name:
 const byId = (deliveries: ReadonlyArray<Delivery.Delivery>) =>
   new Map(deliveries.map((delivery) => [delivery.metadata.id, delivery]))
 
-/** A minute, where the broker tells how many messages are delayed; else a delay that can be waited for. */
+/** A minute, if the broker counts delayed messages; else a delay that a case can wait for. */
 const retryFor = ({ capabilities, unit }: Lab) => Settlement.Retry(capabilities.counts.delayed ? minute : unit)
 
-/** Nothing is left of the messages but so many dead letters, and nothing comes. */
+/** Nothing is left of the messages but this many dead letters, and nothing arrives. */
 const balances = (lab: Lab, port: Port.Port, letters: number) =>
   Effect.gen(function* () {
     yield* lab.quiet(2 * lab.unit + lab.slack)
@@ -38,7 +38,10 @@ const balances = (lab: Lab, port: Port.Port, letters: number) =>
     Check.equal("dead letters", (yield* lab.untilDeadLetters(letters)).length, letters)
   })
 
-/** The deliveries of the messages are lost, and they come again. The newer ones are settled, the older ones retried. */
+/**
+ * The deliveries of the messages are lost, and the messages are redelivered. The new deliveries are settled, the old ones
+ * retried.
+ */
 const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boolean) =>
   Effect.gen(function* () {
     const settlements = [Settlement.Ack, letter(lab)]
@@ -56,7 +59,7 @@ const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boo
       if (!checkKept(lab, `the ${settlement._tag}`, failures.length, 0, begun)) return
       const told = yield* port.settle(before, retryFor(lab))
       Check.isTrue(
-        "the retry of the other is told as gone, if it is told as failed",
+        "the retry of the other is reported as lost, if it is reported as failed",
         told.every(({ fate }) => fate === "lost"),
         told.map(({ fate }) => fate)
       )
@@ -64,14 +67,14 @@ const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boo
     yield* balances(lab, port, 1)
   })
 
-/** Until the leases of what was delivered by now are over by the clock of this process, which began to count late. */
+/** Waits until the leases of the deliveries so far are over by this process's clock, which started late. */
 const leasesEnd = (lab: Lab) =>
   Effect.suspend(() => {
     const ends = lab.now() + lab.capabilities.lease!.duration
     return lab.until("the end of the first leases", () => lab.now() > ends, within(lab))
   })
 
-/** Acquires in a scope of its own, which the answer's `close` closes. */
+/** Acquires in a new scope, which `close` of the returned value closes. */
 const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (open) => Scope.close(open, Exit.void))
@@ -81,17 +84,17 @@ const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
-    "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+    "a message that was redelivered on a new connection is settled once: a retry of its first delivery makes no second one",
     (lab) => settlesNewer(lab, lab.harness.cutConnections!, true),
     Needs.boundConnections
   ),
   test(
-    "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+    "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     (lab) => settlesNewer(lab, leasesEnd(lab), false),
     Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),
   test(
-    "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     function* (lab) {
       for (const id of ["a", "b"]) yield* lab.publish(id)
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true, within: within(lab) })
@@ -100,12 +103,12 @@ export const cases: ReadonlyArray<Case.Case> = [
       const late = yield* released(lab.failNext("publish", "lateAnswer"))
       const settling = yield* Effect.forkChild(port.settle(first.get("a")!, letter(lab)))
       yield* lab.until("the copy", late.value, lab.recovery)
-      // The connection of the deliveries is lost with this ack, and that of the copy is not.
+      // The connection of the deliveries is lost with this ack, but the connection of the copy is not.
       const lost = yield* lab.failNext("settle", "lostRequest")
       yield* port.settle(first.get("b")!, Settlement.Ack)
       yield* lab.until("the loss", lost, lab.recovery)
       let again = yield* port.next
-      // Where the ack of the other was told as lost, it comes again as well.
+      // If the ack of the other was reported as lost, it is redelivered as well.
       for (; again.metadata.id !== "a"; again = yield* port.next) yield* port.settle(again, Settlement.Ack)
       yield* late.close
       const copied = yield* Fiber.join(settling)

@@ -1,4 +1,4 @@
-/** A message comes out as it was put in. */
+/** A message is delivered as it was sent. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ const test = Case.inGroup("delivery")
 
 const everyByte = Uint8Array.from({ length: 1024 }, (_, index) => (index * 7) % 256)
 
-/** Sends bytes, and answers the bytes that the handler got. */
+/** Sends bytes, and returns the bytes that the handler received. */
 const roundTrip = (lab: Lab, body: Uint8Array) =>
   Effect.gen(function* () {
     const queue = QueueDefinition.make(lab.queue, { codec: Codec.bytes })

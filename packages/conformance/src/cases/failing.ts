@@ -1,4 +1,4 @@
-/** A handler that says of one message that it has failed. */
+/** A handler that reports one message as failed. */
 import { Backoff, BatchPolicy, ConsumerBackoff, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import type { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ const failsA = (lab: Lab, fail: (a: Handler.Received<unknown>) => void, retry = 
 
 const failures = (lab: Lab) => lab.eventsOf("AttemptFailed").map(({ error, id }) => [id, error.name, error.message])
 
-/** Starts a consumer whose only message fails so, and answers its pauses after a while. */
+/** Starts a consumer whose only message fails, and returns its pauses after a while. */
 const pauses = (lab: Lab, fail: (message: Handler.Received<unknown>) => void) =>
   Effect.gen(function* () {
     yield* lab.send("a")
@@ -45,7 +45,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("the dead letter", [letter!.metadata.id, letter!.metadata.deadLetter?.reason], ["a", "permanent"])
     Check.equal("its error", errorOf(letter!.metadata), ["PermanentError", "no account"])
     yield* lab.untilEvents("Succeeded", 2)
-    Check.equal("told", failures(lab), [["a", "PermanentError", "no account"]])
+    Check.equal("reported", failures(lab), [["a", "PermanentError", "no account"]])
     yield* lab.untilEmpty
   }),
   test("fails with a permanent error and a delay, also before retryAll: the error decides", function* (lab) {
@@ -73,7 +73,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       else message.fail(later(50), { delay: 3 * lab.unit })
     })
     yield* lab.untilRuns(4)
-    // Of deliveries that follow a lease which has ended, nobody can tell which are the retries.
+    // After a lease has ended, deliveries cannot be attributed to retries.
     if (!checkKept(lab, "deliveries", lab.arrivals().length, 4, lab.runs[0]!.at)) return
     for (const [id, units] of [
       ["a", 2],
@@ -84,14 +84,14 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.checkDelay(`the retry of ${id}`, units * lab.unit, asked.at, again.at)
     }
   }),
-  test("fails on the last attempt: the dead letter has the error, and the handler's own end tells of no other", function* (lab) {
+  test("fails on the last attempt: the dead letter has the error, and the handler's own end adds no other", function* (lab) {
     yield* failsA(lab, (a) => a.fail(new TypeError("odd")), RetryPolicy.make({ maxRetries: 0 }))
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("its error", errorOf(letter!.metadata), ["TypeError", "odd"])
     Check.equal("its reason", letter!.metadata.deadLetter?.reason, "retries-exhausted")
-    Check.equal("told", failures(lab), [["a", "TypeError", "odd"]])
+    Check.equal("reported", failures(lab), [["a", "TypeError", "odd"]])
   }),
-  test("fails, and the handler throws: each message is told with its own error", function* (lab) {
+  test("fails, and the handler throws: each message is reported with its own error", function* (lab) {
     yield* failsA(lab, (a) => {
       a.fail(new TypeError("odd"))
       throw new Error("all")

@@ -1,4 +1,4 @@
-/** Calls of the broker that fail below the adapter: it says no, or nobody hears its answer, or nobody asks it. */
+/** Calls of the broker that fail below the adapter: the broker refuses, its answer is lost, or the request is lost. */
 import { BrokerError, RetryPolicy } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
@@ -26,7 +26,7 @@ const settles = (lab: Lab, failure: Loss) =>
         yield* lab.send("a")
         yield* lab.until("the failure", happened, lab.recovery)
         yield* lab.send("b")
-        // Of an ack that was done without an answer, nobody can tell.
+        // An ack that was done without an answer leaves no trace.
         const succeeded = () => lab.eventsOf("Succeeded").some(({ id }) => id === "b")
         yield* lab.until("the end of the next", succeeded, within(lab))
         const settled = () => lab.entriesOf("Settled").length === lab.entriesOf("Settling").length
@@ -34,7 +34,7 @@ const settles = (lab: Lab, failure: Loss) =>
         yield* lab.untilEmpty
       })
     )
-    // Nothing that only seemed to be settled comes back with the end of its consumer.
+    // A message that only seemed to be settled is not redelivered when its consumer ends.
     yield* lab.untilEmpty
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b"])
   })
@@ -59,7 +59,7 @@ const buries = (lab: Lab, failure: Loss) =>
       [...new Set(letters.map(({ metadata }) => `${metadata.id} ${metadata.deadLetter?.error.name}`))],
       ["a TypeError"]
     )
-    // A copy of which nobody heard may be there beside the one that was confirmed.
+    // An unconfirmed copy may exist in addition to the confirmed one.
     if (failure === "refused") checkKept(lab, "copies", letters.length, 1, begun)
     Check.equal("runs", lab.runs.length, 1)
   })
@@ -98,7 +98,7 @@ const sends = (lab: Lab, failure: Loss) =>
     const happened = yield* lab.failNext("publish", failure)
     const told = yield* ends(lab, "the publish", Effect.result(lab.publish("a")))
     Check.isTrue("the call has failed", happened())
-    // A refusal by the broker, and an answer that never came, are errors; what was told as stored is there.
+    // A refusal by the broker, and an answer that never arrived, are errors; a message that was reported as stored exists.
     if (Result.isFailure(told)) {
       const reason = told.failure instanceof BrokerError.BrokerError ? told.failure.reason : String(told.failure)
       Check.isTrue("its reason", reasons[failure].includes(reason), reason)
@@ -132,7 +132,7 @@ const sendsMany = (lab: Lab, failure: Loss) =>
     yield* lab.until("what was sent", () => ofStatus("sent").every((id) => seen().has(id)), lab.recovery)
     yield* lab.untilEmpty
     Check.equal(
-      "messages that are there, and were told as failed",
+      "stored messages that were reported as failed",
       ofStatus("failed").filter((id) => seen().has(id)),
       []
     )
@@ -168,14 +168,14 @@ const extendsAgain = (lab: Lab, failure: Loss) =>
     const begun = lab.now()
     const told = yield* ends(lab, "the extension", port.extend(delivery))
     Check.isTrue("the call has failed", happened())
-    lab.checkTimely("told as gone", told.filter(({ fate }) => fate === "lost").length, 0, begun)
+    lab.checkTimely("reported as lost", told.filter(({ fate }) => fate === "lost").length, 0, begun)
     const again = yield* port.extend(delivery)
     yield* Effect.sleep(0.7 * duration)
     const settled = yield* port.settle(delivery, Settlement.Ack)
     lab.checkTimely("failures of what came after", [again.length, settled.length], [0, 0], begun)
   })
 
-/** After these, no copy is there. */
+/** After these failures, no copy exists. */
 const unstored = losses.filter((failure) => failure !== "lostAnswer")
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -191,17 +191,17 @@ export const cases: ReadonlyArray<Case.Case> = [
       Needs.failNext("publish", failure)
     ),
     test(
-      `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
+      `a publish ${words[failure]} ends, and is reported as failed unless the message is stored`,
       (lab) => sends(lab, failure),
       Needs.failNext("publish", failure)
     ),
     test(
-      `a batch with a publish ${words[failure]} says of each entry whether it is there`,
+      `a batch with a publish ${words[failure]} reports for each entry whether it is stored`,
       (lab) => sendsMany(lab, failure),
       Needs.failNext("publish", failure)
     ),
     test(
-      `a look for messages ${words[failure]} is followed by others, and loses nothing`,
+      `a receive ${words[failure]} is followed by others, and loses nothing`,
       (lab) => receives(lab, failure),
       Needs.failNext("receive", failure)
     ),

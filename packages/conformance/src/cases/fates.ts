@@ -1,4 +1,4 @@
-/** Settlements that the broker does not take for reasons of its own, and what must go on meanwhile. */
+/** Settlements that the broker refuses for its own reasons, and what must continue meanwhile. */
 import { Backoff, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,12 +10,12 @@ import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("a broker in trouble")
 
-/** Milliseconds of the first pause after a settlement that the broker did not take. */
+/** Milliseconds of the first pause after a settlement that the broker refused. */
 const firstPause = 2000
 
 const ours = broken("Throttled")
 
-/** Checks that a settlement is asked again after a pause in which nothing begins, and that no handler runs twice. */
+/** Checks that a settlement is requested again after a pause in which nothing begins, and that no handler runs twice. */
 const asksAgain = (lab: Lab, fault: Fault) =>
   Effect.gen(function* () {
     fails(lab, "Ack", fault)
@@ -27,7 +27,7 @@ const asksAgain = (lab: Lab, fault: Fault) =>
     Check.equal("asked first", tags.slice(0, 2), ["Ack", "Ack"])
     lab.checkTimely("asked", tags, ["Ack", "Ack"], asked[0]!.at)
     lab.checkDelay("the second time", firstPause, asked[0]!.at, asked[1]!.at)
-    // The second run begins before the first ack is answered. What is asked again may come a little after the pause.
+    // The second run begins before the first ack is answered. The repeated request may arrive a little after the pause.
     const later = lab.runs.slice(2).map(({ at }) => at - asked[0]!.at - firstPause)
     Check.isTrue(
       "nothing begins in the pause",
@@ -38,15 +38,15 @@ const asksAgain = (lab: Lab, fault: Fault) =>
     Check.equal("credit in the pause", credit?.limit, 0)
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
     const told = lab.eventsOf("BackoffEntered").map(({ because }) => because)
-    Check.equal("told first", told[0], "broker")
-    lab.checkTimely("told", told, ["broker"], asked[0]!.at)
+    Check.equal("reported first", told[0], "broker")
+    lab.checkTimely("reported", told, ["broker"], asked[0]!.at)
     yield* lab.untilEmpty
   })
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("an ack of which nothing happened is asked again without a second run, and nothing begins before", (lab) =>
     asksAgain(lab, ours)),
-  test("an ack of which nobody knows is asked again without a second run, and nothing begins before", (lab) =>
+  test("an ack with an unknown outcome is requested again without a second run, and nothing begins before", (lab) =>
     asksAgain(lab, broken("Timeout"))),
   test("settlements are probed by one of them, which waits for no handler that is slow", function* (lab) {
     const gate = yield* Deferred.make<void>()
@@ -64,7 +64,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("runs", lab.runs.length, fast.length + 1)
     yield* lab.untilEmpty
   }),
-  test("the probe of a consumer backoff comes at its time, also beside handlers that are slow", function* (lab) {
+  test("the probe of a consumer backoff comes at its time, even while slow handlers run", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b", "c", "d", "e")
     const pause = 2 * lab.unit
@@ -78,7 +78,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       () => [Deferred.await(gate), Effect.fail(new Error("down"))][lab.runs.length - 1]
     )
     yield* lab.untilRuns(3)
-    // From the run that failed: the credit may be taken away later.
+    // From the run that failed: the credit may be withdrawn later.
     lab.checkDelay("the probe", pause, lab.runs[1]!.at, lab.runs[2]!.at)
     yield* lab.untilEvents("Succeeded", 3)
     yield* Deferred.succeed(gate, undefined)

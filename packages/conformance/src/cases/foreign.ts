@@ -1,4 +1,4 @@
-/** Messages of producers that know nothing of Requeue. */
+/** Messages of producers without Requeue. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { Metadata, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     for (let count = 1; count <= 3; count++) {
       const delivery = yield* port.next
       names.push(`${delivery.metadata.id}, ${delivery.metadata.firstPublished}`)
-      // Times are told apart.
+      // Waits until two timestamps differ.
       yield* Effect.sleep(5)
       yield* port.settle(delivery, Settlement.Release())
     }

@@ -1,4 +1,4 @@
-/** How a consumer that ends gives messages back. */
+/** How a consumer that ends returns messages to the queue. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -29,7 +29,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.has("uncountedRelease")
   ),
   test(
-    "what waits for its codec is given back at once, and has used up no attempt",
+    "a message that waits for its codec is returned at once, and has used up no attempt",
     function* (lab) {
       const slow = QueueDefinition.make<unknown>(lab.queue, {
         codec: { ...Codec.json, decode: () => new Promise<unknown>(() => {}) }
@@ -65,7 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.start({ prefetch: 100 })
       yield* lab.untilRuns(names.length)
       Check.equal(
-        "attempts that nobody used up",
+        "unused attempts",
         lab.runs.filter(({ attempts }) => attempts > 1),
         []
       )

@@ -10,7 +10,7 @@ import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("redriving")
 
-/** The reason of the broker's error with which an effect fails; what else comes of it. */
+/** Returns the reason of the broker's error that an effect fails with; other results pass. */
 const reasonOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<unknown> =>
   Effect.match(effect, {
     onSuccess: (answer) => answer,

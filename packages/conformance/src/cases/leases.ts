@@ -1,4 +1,4 @@
-/** Leases that end, are extended, and are outdated: what the broker does, with a process on each side of the queue. */
+/** Leases that end, are extended, or are outdated: what the broker does, with a process on each side of the queue. */
 import { RetryPolicy } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -11,10 +11,10 @@ import * as Port from "../Port.ts"
 
 const test = Case.inGroup("leases")
 
-/** Milliseconds within which a message comes whose lease was not extended. */
+/** Milliseconds within which a message is redelivered whose lease was not extended. */
 const within = (lab: Lab) => lab.capabilities.lease!.duration + lab.recovery
 
-/** A subscription that takes so many deliveries, and no more. */
+/** A subscription that takes this many deliveries, and no more. */
 const taken = (lab: Lab, count: number, keep = false) =>
   Effect.gen(function* () {
     const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: count, keep, within: within(lab) })
@@ -24,9 +24,9 @@ const taken = (lab: Lab, count: number, keep = false) =>
   })
 
 /**
- * Deliveries whose leases end in one process, and those of the same messages in another. A process counts a lease from
- * when it received the message, which is later than the broker sent it: on a late machine, it ends here after the broker
- * has given the message to the other, which extends its own leases unless `keep` is false.
+ * Deliveries whose leases end in one process, and those of the same messages in another. A process counts a lease from the time
+ * when it received the message, which is later than the broker sent it. On a late machine the lease ends here after the broker
+ * has given the message to the other process, which extends its own leases unless `keep` is false.
  */
 const outlived = (lab: Lab, count: number, keep = true) =>
   Effect.gen(function* () {
@@ -40,12 +40,12 @@ const outlived = (lab: Lab, count: number, keep = true) =>
     return { first, second, other, taking }
   })
 
-/** Extends the leases of so many messages in one call each time, for longer than a lease. */
+/** Extends the leases of this many messages in each call, for longer than a lease. */
 const keeps = (lab: Lab, count: number) =>
   Effect.gen(function* () {
     const { duration } = lab.capabilities.lease!
     for (let n = 1; n <= count; n++) yield* lab.publish(`m${n}`)
-    // Open before the leases begin, as it takes its time to connect. What is not extended meanwhile would be lost.
+    // It opens before the leases begin, because connecting takes time. Leases that are not extended meanwhile would be lost.
     const other = yield* lab.another
     const elsewhere = yield* Port.open(other.broker, { queue: lab.queue })
     const begun = lab.now()
@@ -56,7 +56,7 @@ const keeps = (lab: Lab, count: number) =>
       yield* Effect.sleep(duration / 4)
       told.push(...(yield* port.extendAll(port.deliveries)))
     }
-    checkKept(lab, "told, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
+    checkKept(lab, "reported, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
     const unsettled = yield* port.settleAll(
       port.deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))
     )
@@ -75,12 +75,12 @@ const settlementsOf = ({ dlq }: Lab) => [
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
-    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    "a lease that is not extended ends: the message comes to another process, and the attempt counts",
     function* (lab) {
       const { first, second, taking } = yield* outlived(lab, 1)
       const [before, after] = [first.deliveries[0]!, second.deliveries[0]!]
       Check.equal("messages", [before.metadata.id, after.metadata.id], ["m1", "m1"])
-      // A broker may count more than there were, never less.
+      // A broker may count more than there were, never fewer.
       Check.isTrue("attempts", before.attempts === 1 && after.attempts >= 2, [before.attempts, after.attempts])
       Check.isTrue("it is said to be a redelivery, or nothing is said", after.redelivered !== false)
       const unsettled = yield* second.settle(after, Settlement.Ack)
@@ -103,7 +103,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.lease
   ),
   test(
-    "extending tells of a lease that has ended, and leaves the other process its delivery",
+    "extending reports a lease that has ended, and leaves the other process its delivery",
     function* (lab) {
       const { first, second, taking } = yield* outlived(lab, 1)
       const told = yield* first.extend(first.deliveries[0]!)
@@ -128,7 +128,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.lease
   ),
   test(
-    "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     function* (lab) {
       const settlements = settlementsOf(lab)
       const { first, other, second, taking } = yield* outlived(lab, settlements.length)

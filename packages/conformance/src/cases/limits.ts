@@ -12,7 +12,7 @@ const fail = () => Effect.fail(new Error("no"))
 
 const attempts = (lab: Lab) => lab.runs.map((run) => run.attempts)
 
-/** Checks that a handler that always fails sees attempts 1 to `runs`, and that the message is a dead letter then. */
+/** Checks that a handler that always fails sees attempts 1 to `runs`, and that the message then becomes a dead letter. */
 const exhausts = (lab: Lab, retry: RetryPolicy.RetryPolicy | undefined, runs: number) =>
   Effect.gen(function* () {
     yield* lab.send("a")
@@ -85,7 +85,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(1)
     Check.equal("attempts", attempts(lab), [1, 1, 1, 2, 2, 2])
     checkKept(lab, "deliveries", lab.entriesOf("Delivered").length, 2, lab.runs[0]!.at)
-    Check.equal("reruns told", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
+    Check.equal("reported reruns", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
   }),
   test("an immediate retry that succeeds acks", function* (lab) {
     yield* lab.send("a")
@@ -101,7 +101,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a")
     const first: Consumer.Consumer = yield* lab.start({}, (message) => {
       if (message.attempts < 2) return fail()
-      // It would give the third delivery back, which some brokers count.
+      // It would return the third delivery, which some brokers count.
       first.pause()
       return message.retry({ delay: 3 * lab.unit })
     })
@@ -112,8 +112,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("attempts", attempts(lab), [1, 2, 3, 4])
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
-  test("a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen", function* (lab) {
-    // As after crashes: deliveries were counted, though they came to no end.
+  test("a message beyond its attempts is run once more, and beyond maxDeliveries it is dead-lettered without a run", function* (lab) {
+    // As after crashes: deliveries were counted, though they never ended.
     yield* lab.publish("a", { attempts: 3 })
     yield* lab.publish("b", { attempts: 13 })
     yield* lab.publish("c", { attempts: 14 })
@@ -129,7 +129,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
   }),
   test("with maxDeliveries equal to maxAttempts, no message is run that was delivered as often, seen or unseen", function* (lab) {
-    // As after crashes: nobody knows whether a handler has seen them.
+    // As after crashes: it is unknown whether a handler has seen them.
     yield* lab.publish("a", { attempts: 1 })
     yield* lab.publish("b", { attempts: 2 })
     yield* lab.start({ retry: RetryPolicy.make({ maxAttempts: 2, maxDeliveries: 2 }) }, fail)
@@ -163,7 +163,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       })
     )
     yield* lab.untilEvents("Succeeded", 9)
-    Check.equal("handlers beside a suspect, itself included", most, 1)
+    Check.equal("handlers running with a suspect, itself included", most, 1)
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), [...good, ...suspects])
     yield* lab.untilEmpty
   }),

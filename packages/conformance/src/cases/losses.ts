@@ -1,4 +1,4 @@
-/** Deliveries that are lost before their handler has begun, or while it runs: they cost no attempt, and no second run. */
+/** Deliveries that are lost before their handler begins, or while it runs: they cost no attempt, and no second run. */
 import { BatchPolicy, Codec, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,16 +11,16 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("lost deliveries")
 
-/** Takes away what the consumer has. */
+/** Takes away the consumer's deliveries. */
 type Loss = Effect.Effect<unknown, unknown>
 
-/** No lease is extended from now on, and nobody is told. */
+/** From now on no lease is extended, and no call reports it. */
 const unextended = (lab: Lab): Loss =>
   Effect.sync(() => {
     lab.faults.extend = () => broken("Timeout")
   })
 
-/** Every message that waits for its batch is lost so often, and then the batch is filled: all are handled once. */
+/** Every message that waits for its batch is lost this often, and then the batch is filled: each is handled once. */
 const losesWaiting = (lab: Lab, retry: RetryPolicy.RetryPolicy, loss: Loss) =>
   Effect.gen(function* () {
     const times = retry.maxDeliveries + 3
@@ -30,7 +30,7 @@ const losesWaiting = (lab: Lab, retry: RetryPolicy.RetryPolicy, loss: Loss) =>
     for (let count = 1; count <= times; count++) {
       yield* lab.until(`delivery ${count}`, () => lab.entriesOf("Delivered").length >= 2 * count, lab.recovery)
       yield* loss
-      // In virtual time, no time at all would let the batch's own come next.
+      // In virtual time, a pause of 0 would let the batch's own timer run next.
       yield* Effect.sleep(1)
     }
     yield* lab.until("the last delivery", () => lab.entriesOf("Delivered").length >= 2 * (times + 1), lab.recovery)
@@ -44,7 +44,7 @@ const losesWaiting = (lab: Lab, retry: RetryPolicy.RetryPolicy, loss: Loss) =>
     yield* lab.untilEmpty
   })
 
-/** The delivery is lost while the handler runs, which then ends so: it has one run and one end. */
+/** The delivery is lost while the handler runs, which then ends in this way: it has one run and one end. */
 const losesRunning = (lab: Lab, loss: Loss, end: "Succeeded" | "DeadLettered") =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
@@ -66,7 +66,7 @@ const losesRunning = (lab: Lab, loss: Loss, end: "Succeeded" | "DeadLettered") =
     Check.equal("ends", new Set(ends), new Set([end]))
     const wanted = end === "Succeeded" ? 0 : 1
     const letters = yield* lab.untilDeadLetters(wanted)
-    // What is settled when its lease has ended is settled once more, and a dead letter stored once more.
+    // A message that is settled after its lease has ended is settled once more, and a dead letter stored once more.
     checkKept(lab, "ends and dead letters", [ends.length, letters.length], [1, wanted], begun)
   })
 
@@ -109,7 +109,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     (lab) => losesRunning(lab, unextended(lab), "DeadLettered"),
     Needs.lease
   ),
-  test("messages of one id are messages of their own: each is handled, and once", function* (lab) {
+  test("messages with the same id are separate messages: each is handled, and once", function* (lab) {
     yield* sendSameId(lab)
     yield* lab.start({ concurrency: 10 }, () => Effect.sleep(10))
     yield* lab.untilEvents("Succeeded", bodies.length)

@@ -1,4 +1,4 @@
-/** Facts and wishes that only one broker knows: a service that may run on several must be able to state those of all. */
+/** Facts and options of one broker: a service that may run on several must be able to state those of all. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -6,7 +6,7 @@ import * as Check from "../Check.ts"
 
 const test = Case.inGroup("native facts")
 
-/** The wishes to a broker that nobody has. */
+/** Native options of a broker that does not exist. */
 const elsewhere = { elsewhere: Object.freeze({ exchange: "events", routingKey: "a" }) }
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -25,7 +25,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("bodies", runs.map(({ body }) => String(body)).toSorted(), ["one", "one", "three", "two"])
     yield* lab.untilEmpty
   }),
-  test("a message tells facts of its own broker alone, frozen, and the same whenever it is asked", function* (lab) {
+  test("a message has facts of its own broker alone, frozen, and the same at each read", function* (lab) {
     const told: Array<unknown> = []
     yield* lab.send("a")
     yield* lab.start({}, (message) => {

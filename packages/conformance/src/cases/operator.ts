@@ -1,4 +1,4 @@
-/** A consumer that an operator pauses and lets go on. */
+/** A consumer that an operator pauses and resumes. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -11,7 +11,7 @@ const test = Case.inGroup("pause and resume")
 
 const succeeded = (lab: Lab) => lab.eventsOf("Succeeded").map(({ id }) => id)
 
-/** Starts a consumer that has two messages, one of which its handler has until the gate opens, and pauses it. */
+/** Starts a consumer that has two messages, holds one of them in its handler until the gate opens, and pauses the consumer. */
 const paused = (lab: Lab) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
@@ -59,7 +59,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test(
-    "a paused consumer keeps the leases of what waits",
+    "a paused consumer keeps the leases of waiting messages",
     function* (lab) {
       const { duration } = lab.capabilities.lease!
       const { consumer, finish } = yield* paused(lab)
@@ -75,7 +75,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.lease
   ),
-  test("a consumer that is paused before a drain gives back what waits, and ends", function* (lab) {
+  test("a consumer that is paused before a drain returns waiting messages, and ends", function* (lab) {
     const { consumer, finish } = yield* paused(lab)
     yield* finish
     yield* lab.untilEvents("Succeeded", 1)

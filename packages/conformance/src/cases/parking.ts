@@ -1,4 +1,4 @@
-/** Letters that are put aside: as they were, and on their way back. */
+/** Parked letters: they are unchanged, and can be sent back. */
 import { Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"

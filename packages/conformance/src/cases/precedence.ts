@@ -1,4 +1,4 @@
-/** Who decides what happens to a message: every row of the precedence table, through the broker. */
+/** The decision about a message: every row of the precedence table, through the broker. */
 import { Backoff, BatchPolicy, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -8,16 +8,16 @@ import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("precedence")
 
-/** The end of a message's first delivery: `acked`, or retried after so many units of delay. */
+/** The end of a message's first delivery: `acked`, or retried after this many units of delay. */
 type Fate = "acked" | number
 
-/** Delays, in units. The policy's differs from all that the calls give. */
+/** Delays, in units. The policy's delay differs from all that the calls set. */
 const [short, middle, policy, long] = [1, 2, 3, 4]
 
 interface Calls {
   readonly a: Handler.Received<unknown>
   readonly batch: Handler.Batch<unknown>
-  /** Makes options with so many units of delay. */
+  /** Makes options with this many units of delay. */
   readonly after: (units: number) => { readonly delay: number }
 }
 

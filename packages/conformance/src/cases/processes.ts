@@ -18,7 +18,7 @@ const ids = Workload.ids(20)
 
 const idsOf = (deliveries: ReadonlyArray<Delivery.Delivery>) => deliveries.map(({ metadata }) => metadata.id).toSorted()
 
-/** Opens a subscription of one process, with a scope of its own. */
+/** Opens a subscription of one process, with its own scope. */
 const open = (lab: Lab, credit: number) =>
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
@@ -30,7 +30,7 @@ const open = (lab: Lab, credit: number) =>
     return { ...port, close: Scope.close(scope, Exit.void) }
   })
 
-/** Each message goes to one of two subscriptions; when one of them ends, what it held goes to the other, and soon. */
+/** Each message goes to one of two subscriptions; when one of them ends, its messages go to the other soon. */
 const shares = (lab: Lab) =>
   Effect.gen(function* () {
     const other = yield* lab.another
@@ -50,7 +50,7 @@ const shares = (lab: Lab) =>
     const back = yield* one.take(held.length)
     if (!checkKept(lab, "what the other had held", idsOf(back), idsOf(held), begun)) return
     const { duration } = lab.capabilities.lease ?? { duration: Number.POSITIVE_INFINITY }
-    // Five exchanges or so, each of which may be late by as much as a control.
+    // About five exchanges, each of which may be late by as much as a control.
     const bound = Math.max(lab.harness.lateness, duration / 5)
     lab.checkTimely("it came before a lease could end", lab.now() - begun < duration / 2, true, begun, bound)
     for (const delivery of [...kept, ...back]) yield* one.settle(delivery, Settlement.Ack)
@@ -73,7 +73,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const other = yield* lab.another
       const delay = 4 * lab.unit
       const producer = yield* other.producer()
-      // The first one connects, and declares what delays need: on a slow machine a delay that is dropped would be over by then.
+      // The first one connects, and declares what delays need: on a slow machine a lost delay would be over by then.
       yield* producer.send("first", { id: "first", delay })
       yield* one.settle(yield* one.next, Settlement.Ack)
       const from = lab.now()
@@ -96,7 +96,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.until("the retry", () => lab.entriesOf("Settled").length > 0)
       const other = yield* lab.another
       yield* other.start({ retry })
-      // Nobody takes it before.
+      // No subscription takes it before.
       const ready = lab.now() - delay
       const [run] = yield* other.untilRuns(1, lab.recovery)
       Check.equal("attempts", run!.attempts, 2)

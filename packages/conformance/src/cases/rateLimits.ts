@@ -42,7 +42,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.runs.length < 4 ? Effect.fail(new Error("not yet")) : undefined
     )
     yield* lab.untilEvents("Succeeded", 1)
-    // The fourth run is an immediate retry only where the first two began in the same millisecond.
+    // The fourth run is an immediate retry only if the first two began in the same millisecond.
     const attempts = lab.runs.map((run) => run.attempts)
     Check.equal("attempts", attempts.slice(0, 3), [1, 1, 2])
     checkWindows(lab, starts(lab, 1), 2, per)

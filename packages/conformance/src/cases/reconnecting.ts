@@ -1,4 +1,4 @@
-/** Connections that are lost and made again: how that is told, and the subscriptions and the credit on the new one. */
+/** Connections that are lost and restored: how that is reported, and the subscriptions and the credit on the new one. */
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -19,7 +19,7 @@ const statesDuring = <E>(lab: Lab, change: Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const states: Array<string> = []
     const see = Effect.sync(() => void states.push(lab.broker.connection().state))
-    // `forever` sees it at each turn of the event loop, as a connection may be back soon.
+    // `forever` checks at each turn of the event loop, because a connection may soon be up again.
     const watching = yield* Effect.forkChild(Effect.forever(see))
     yield* change
     yield* untilUp(lab)
@@ -32,13 +32,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     "the connection is said to be up since it was made again, and never since before it was cut",
     function* (lab) {
       yield* lab.start()
-      // Another case may have cut a connection that is not back yet.
+      // Another case may have cut a connection that is still down.
       yield* untilUp(lab)
       const until = lab.now() + lab.unit
       yield* Effect.sleep(lab.unit)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
-      // One connection may be back before the others.
+      // One connection may be up before the others.
       yield* untilUp(lab)
       const { since } = lab.broker.connection()
       Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
@@ -81,7 +81,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.cutConnections
   ),
   test(
-    "a new connection is told of before its first delivery",
+    "a new connection is reported before its first delivery",
     function* (lab) {
       yield* lab.publish("a")
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, keep: true })

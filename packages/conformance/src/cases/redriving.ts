@@ -1,4 +1,4 @@
-/** Redrives: every dead letter is at work again or still there, and the report says which. */
+/** Redrives: every dead letter is back in its queue or still there, and the report says which. */
 import { Backoff, BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
 import { Metadata, Settlement } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
@@ -17,16 +17,13 @@ const test = Case.inGroup("redriving")
 
 const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
 
-/**
- * Makes dead letters with these ids, as a consumer would: where the lease of its message ends meanwhile, that could store a
- * letter twice.
- */
+/** Makes dead letters with these ids. A consumer could store a letter twice if the lease of its message ended. */
 export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const error = { name: "Error", message: "boom" }
     const { dlq, queue } = lab
     const unheard = { onDelivery: () => {}, onReconnect: () => {} }
-    // A redrive makes no queue that a letter names.
+    // A redrive creates no queue that a letter names.
     const made = lab.broker.subscribe({ queue, retry: RetryPolicy.make(), deadLetterQueues: [dlq], ...unheard })
     yield* Effect.scoped(made)
     for (const id of letters) {
@@ -39,8 +36,8 @@ export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
   })
 
 /**
- * Handles what was redriven: so many messages or more. Returns the id of each copy. Two copies of a message are two runs that
- * are each the first: another run of a copy has a further attempt, and so may its first, where a lease ended before it.
+ * Handles at least this many redriven messages. Returns the id of each copy. Each copy has a first run; a run with a later
+ * attempt does not count as another copy, because a lease may have ended before it.
  */
 const redriven = (lab: Lab, count: number) =>
   Effect.gen(function* () {
@@ -57,9 +54,9 @@ export const left = (lab: Lab) =>
   Effect.map(lab.harness.deadLetters(lab.dlq), (letters) => letters.map(({ metadata }) => metadata.id).toSorted())
 
 /**
- * Lets the last of so many letters wait for their publish to the queue, however often the others are tried. The letters of which nothing was published yet keep a redrive from
- * ending: a broker that does not answer settlements may have read none of those that were written as its connection broke,
- * and only a redrive that goes on sees them come again.
+ * Delays the publish of the last letters, however often the others are tried. Letters without a publish keep the redrive running:
+ * a broker that does not answer settlements may have read none of those that were written as its connection broke, and only a
+ * running redrive sees them redelivered.
  */
 const holdLast = (lab: Lab, last: number, total: number, gate: Deferred.Deferred<void>) => {
   const begun = new Set<string>()
@@ -122,7 +119,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("passed over", end.filtered, ids.length - meant.length)
       const isLeft = yield* Effect.exit(lab.untilPending({ ready: ids.length - end.redriven, inFlight: 0 }, lab.dlq))
       if (lab.capabilities.lease !== undefined && Exit.isFailure(isLeft)) {
-        // A process that stands still for longer than a lease removes nothing, and not every broker tells it so.
+        // A process that stands still for longer than a lease removes nothing, and not every broker reports that.
         return lab.checkTimely("letters that are left", String(isLeft.cause), "as the report tells", begun)
       }
       yield* isLeft
@@ -132,9 +129,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       const publishes = lab.entriesOf("Publishing").filter(({ messages }) => messages[0]?.queue === lab.queue).length
       const runs = yield* redriven(lab, meant.length)
       Check.equal("at work again", [...new Set(runs)].toSorted(), meant.toSorted())
-      // A driver that publishes again by itself, because its connection broke, may store a copy that nobody can tell of.
+      // A driver that publishes again after a lost connection may store a copy that no call reports.
       const untold = lab.capabilities.connectionBound ? 0 : meant.length
-      // A letter of which several publishes had no answer is told once.
+      // A letter with several unanswered publishes is reported once.
       const told = end.unconfirmed === 0 ? 0 : publishes - meant.length
       const { failures: _, ...figures } = end
       const seen = { runs, publishes, figures }
@@ -162,7 +159,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("afterwards", (yield* letters.redrive()).redriven, 1)
     Check.equal("at work again", (yield* redriven(lab, 5)).toSorted(), some)
   }),
-  test("a redrive beside another reader says what that one has, and another redrive takes it", function* (lab) {
+  test("a redrive reports the letters of another reader, and another redrive takes them", function* (lab) {
     const some = ids.slice(0, 3)
     yield* bury(lab, some)
     const letters = yield* lab.letters
@@ -239,7 +236,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     "letters of a foreign producer that have one id are each redriven, also when they were browsed before",
     function* (lab) {
       const bodies = [0, 1, 2, 3, 4, 5, 6, 7]
-      // A redrive makes no queue that a letter names.
+      // A redrive creates no queue that a letter names.
       yield* bury(lab, [])
       const [q, t] = [lab.queue, lab.now()]
       const header = {
@@ -294,7 +291,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         stop.abort()
       }
     })
-    // Where the broker is slower than the rate, the next publish is under way then. It ends, and none begins.
+    // If the broker is slower than the rate, the next publish is in flight then. It ends, and no other begins.
     Check.isTrue("publishes before the abort", begun >= 2 && begun < some.length, begun)
     Check.equal("publishes", published(), begun)
     Check.equal("redriven", [first.redriven, first.unremoved, first.unconfirmed], [begun, 0, 0])

@@ -1,4 +1,4 @@
-/** Redrives in stages: they watch what comes back, stop by themselves, and say what became of each letter. */
+/** Redrives in stages: they watch for returning letters, stop automatically, and report what became of each letter. */
 import { Backoff, Codec, type Event, RetryPolicy } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -14,10 +14,10 @@ const ids = ["m0", "m1", "m2", "m3", "m4", "m5"]
 
 const boom = () => Effect.fail(new Error("boom"))
 
-/** No case waits for so long: each ends with what it sees. */
+/** No case waits for this long: each ends when it has seen what it needs. */
 const wait = "1 hour"
 
-/** The counts of letters that may wait, as far as this broker counts. */
+/** The counts of waiting letters that this broker can count. */
 const told = ({ capabilities: { boundsDelayed, counts } }: Lab, count: number): number | undefined =>
   counts.ready && counts.inFlight && (counts.delayed || boundsDelayed === true) ? count : undefined
 
@@ -29,11 +29,11 @@ const figures = ({ cameBack, published, queued, stoppedBy, unseen }: DeadLetters
   stoppedBy
 })
 
-/** Letters that were there; `undefined` where the broker cannot count. */
+/** Letters that were there; `undefined` if the broker cannot count. */
 const queued = ({ capabilities: { counts } }: Lab, count: number) => (counts.ready ? count : undefined)
 
 export const cases: ReadonlyArray<Case.Case> = [
-  test("a redrive that mends nothing stops by itself, and its figures are those of the broker", function* (lab) {
+  test("a redrive that fixes nothing stops automatically, and its figures are those of the broker", function* (lab) {
     yield* bury(lab, ids)
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, boom)
     const letters = yield* lab.letters
@@ -52,7 +52,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("left", yield* left(lab), ids)
     Check.equal("runs", lab.runs.length, 2)
   }),
-  test("what comes back is known through its retries, is not redriven again by the same redrive, and others go on", function* (lab) {
+  test("a letter that comes back is recognised through its retries, and the same redrive continues without it", function* (lab) {
     yield* bury(lab, ids)
     const events: Array<Event.Event> = []
     const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(lab.unit) })
@@ -110,7 +110,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
   }),
   test(
-    "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was",
+    "letters that arrive during a redrive in stages are left for the next one, and no success is reported early",
     function* (lab) {
       yield* bury(lab, ids)
       const fresh = ["n0", "n1", "n2", "n3"]
@@ -128,7 +128,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       )
       const letters = yield* lab.letters
       const onProgress = ({ succeeded = 0 }: DeadLetters.RedriveReport) => void (succeeded > done && early++)
-      // Where the broker does not count what waits for a retry, each stage waits for so long.
+      // If the broker does not count delayed retries, each stage waits for this long.
       const longest = told(lab, 0) === 0 ? wait : "15 seconds"
       const report = yield* letters.redrive({ stages: [1, 2], wait: longest, onProgress })
       Check.equal("report", figures(report), {
@@ -138,7 +138,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         queued: 0,
         stoppedBy: undefined
       })
-      Check.equal("told too early", early, 0)
+      Check.equal("reported too early", early, 0)
       yield* lab.untilPending({ ready: fresh.length, inFlight: 0 }, lab.dlq)
       Check.equal("left", yield* left(lab), fresh)
     },
@@ -178,7 +178,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 1), told(lab, 1)])
   }),
-  test("an edited letter stays until its copy has succeeded, and is told from a copy that comes back", function* (lab) {
+  test("an edited letter stays until its copy has succeeded, and differs from a copy that comes back", function* (lab) {
     yield* bury(lab, ["m0", "m1"])
     const runs: Array<unknown> = []
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ body, id }) => {
@@ -192,7 +192,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("of a copy that comes back", [worse.outcome, worse.isRemoved], ["came-back", false])
     yield* lab.untilPending({ ready: 3, inFlight: 0 }, lab.dlq)
     Check.equal("left", yield* left(lab), ["m0", "m1", "m1"])
-    // Where the broker does not count what waits for a retry, nobody knows that the copy has succeeded.
+    // If the broker does not count delayed retries, the copy's success stays unknown.
     const isTold = told(lab, 0) === 0
     const mended = yield* letters.edit(letter, { body: Codec.json.encode("mended"), wait: isTold ? wait : 1000 })
     Check.equal(

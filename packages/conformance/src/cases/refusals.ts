@@ -1,4 +1,4 @@
-/** Messages that the broker does not let go: settlements that it refuses, for this message alone, again and again. */
+/** Messages that the broker does not release: it refuses their settlements again and again, for these messages alone. */
 import { BatchPolicy, type Delivery, RetryPolicy } from "@requeue/core"
 import { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const fail = () => Effect.fail(new Error("no"))
 
 const good = Workload.ids(20)
 
-/** Refuses everything that is asked for one message, but that it be given back. */
+/** Refuses every settlement of one message, except its return to the queue. */
 const refuseAll = (lab: Lab, id: string): void => {
   lab.faults.settle = ({ delivery, settlement }) =>
     delivery.metadata.id === id && settlement._tag !== "Release" ? refused : undefined
@@ -26,7 +26,7 @@ const runsOf = (lab: Lab, id: string): number => lab.runs.filter((run) => run.id
 
 const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered") => lab.eventsOf(tag).map(({ id }) => id)
 
-/** Checks that a refused message stands in quarantine beside so many that were handled, and ends as soon as it may. */
+/** Checks that a refused message stays in quarantine while this many are handled, and ends as soon as it may. */
 const quarantines = (lab: Lab, retry: RetryPolicy.RetryPolicy, concurrency: number) =>
   Effect.gen(function* () {
     refuseAll(lab, "poison")
@@ -55,7 +55,7 @@ const quarantines = (lab: Lab, retry: RetryPolicy.RetryPolicy, concurrency: numb
     yield* lab.untilEmpty
   })
 
-/** A dead letter without what was cut out of it. */
+/** A dead letter without its truncated parts. */
 const lacks = (step: Metadata.Truncation, { metadata: { deadLetter, history } }: Delivery.Delivery): boolean => {
   if (history.length > 0) return false
   if (step === "all") return deadLetter === undefined
@@ -63,9 +63,9 @@ const lacks = (step: Metadata.Truncation, { metadata: { deadLetter, history } }:
   return `${deadLetter?.error.name}: ${deadLetter?.error.message}` === error
 }
 
-/** Lets dead letters be taken only when so much is cut out of them. */
+/** Lets dead letters pass only when this much is truncated. */
 const cuts = Metadata.truncations.map((step, index) =>
-  test(`a dead letter that is taken only without ${step} says so, and keeps its body and headers`, function* (lab) {
+  test(`a dead letter that is accepted only without ${step} records that, and keeps its body and headers`, function* (lab) {
     lab.faults.settle = ({ settlement }) => {
       const isSmaller =
         "cut" in settlement && settlement.cut !== undefined && Metadata.truncations.indexOf(settlement.cut) >= index
@@ -76,13 +76,13 @@ const cuts = Metadata.truncations.map((step, index) =>
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no")))
     const [letter] = yield* lab.untilDeadLetters(1)
     yield* lab.untilEvents("DeadLettered", 1)
-    Check.equal("what it says", letter!.metadata.truncation, step)
+    Check.equal("the truncation", letter!.metadata.truncation, step)
     Check.isTrue("what it lacks", lacks(step, letter!), letter!.metadata)
     Check.equal("id", letter!.metadata.id, "a")
     Check.sameBytes("body", letter!.body, new TextEncoder().encode(JSON.stringify(body)))
     Check.equal("headers", letter!.headers, { "content-type": "application/json", "x-tenant": "ü" })
-    lab.checkTimely("told as failed", lab.eventsOf("SettleFailed").length, 1, lab.runs[0]!.at)
-    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    lab.checkTimely("reported as failed", lab.eventsOf("SettleFailed").length, 1, lab.runs[0]!.at)
+    Check.equal("reported as kept", lab.eventsOf("Quarantined").length, 0)
     yield* lab.untilEmpty
   })
 )
@@ -109,7 +109,7 @@ const losesKept = (lab: Lab, lose: Effect.Effect<void, unknown>) =>
     yield* lab.untilEmpty
   })
 
-/** Lets extensions fail until every message has come again. */
+/** Makes extensions fail until every message has been redelivered. */
 const unextended = (lab: Lab, fault: Fault) =>
   Effect.sync(() => {
     lab.faults.extend = () => (lab.entriesOf("Delivered").length < 4 ? fault : undefined)
@@ -118,7 +118,7 @@ const unextended = (lab: Lab, fault: Fault) =>
 export const cases: ReadonlyArray<Case.Case> = [
   test("a message whose retry and dead letter are refused holds up no other, and no handler runs for it", (lab) =>
     quarantines(lab, RetryPolicy.make({ maxAttempts: 2 }), 1)),
-  test("a message whose dead letter is refused is told of once, counted, and ends when the broker takes it", (lab) =>
+  test("a message whose dead letter is refused is reported once, counted, and ends when the broker accepts it", (lab) =>
     quarantines(lab, RetryPolicy.make({ maxRetries: 0 }), 5)),
   ...cuts,
   test("a letter that no smaller copy would let through is not made smaller", function* (lab) {
@@ -148,7 +148,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [first, second] = lab.runs.filter(({ id }) => id === "a")
     const delayed = lab.entriesOf("Settling").filter(({ settlement }) => "delay" in settlement && settlement.delay > 0)
     lab.checkDelay("the retry", delay, first!.at, second!.at, { accepted: delayed.at(-1)!.at, hops: 2 })
-    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    Check.equal("reported as kept", lab.eventsOf("Quarantined").length, 0)
     yield* lab.untilEmpty
   }),
   test("a message that comes before its time, and whose copy is refused, goes back without costing an attempt", function* (lab) {

@@ -11,7 +11,7 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("failing calls")
 
-/** Lets the call fail that settles the first run of a message, and waits until all is over. */
+/** Makes the call fail that settles the first run of a message, and waits until all is over. */
 const settles = (
   lab: Lab,
   failure: Loss,
@@ -27,11 +27,11 @@ const settles = (
     yield* lab.untilRuns(1)
     const happened = yield* lab.failNext("settle", failure)
     yield* Deferred.succeed(gate, undefined)
-    // A broker that delays the original itself is first asked to remove something after the last run.
+    // A broker that delays the original itself gets its first removal after the last run.
     yield* lab.until("the failure", happened, within(lab))
     const isOver = () => lab.eventsOf("Succeeded").length + lab.eventsOf("DeadLettered").length > 0
     yield* lab.until("its end", isOver, within(lab))
-    // What was not removed comes again, on a connection that may have to be made again.
+    // A message that was not removed is redelivered, perhaps on a new connection.
     yield* lab.quiet()
     yield* lab.until("a connection", () => lab.broker.connection().state === "up", lab.recovery)
     yield* lab.quiet()

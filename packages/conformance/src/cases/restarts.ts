@@ -1,4 +1,4 @@
-/** Brokers that restart: what they keep, and what holds where they keep nothing. */
+/** Brokers that restart: what they keep, and what holds if they keep nothing. */
 import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -36,7 +36,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.all(Needs.restart, Needs.lacks("durableMessages"))
   ),
   test(
-    "a publish ends while the broker restarts, and one that fails says that it may be asked again",
+    "a publish ends while the broker restarts, and one that fails says that it may be repeated",
     function* (lab) {
       yield* lab.publish("first")
       const { restart: stopAndStart = Effect.void } = lab.harness

@@ -1,4 +1,4 @@
-/** The dead-letter queues that a policy chooses, and what does not travel with a dead letter. */
+/** The dead-letter queues that a policy chooses, and what a dead letter does not carry. */
 import { RetryPolicy } from "@requeue/core"
 import { type Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("reason", second!.metadata.deadLetter?.reason, "undecodable")
     Check.equal("nothing elsewhere", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
   }),
-  test("a policy that discards drops, and tells it", function* (lab) {
+  test("a policy that discards drops, and an event reports it", function* (lab) {
     yield* lab.send("a")
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0, deadLetter: "discard" }) }, boom)
     const [dropped] = yield* lab.untilEvents("Dropped", 1)

@@ -12,7 +12,7 @@ import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("sending")
 
-/** Waits for a message's delivery, and answers its time. */
+/** Waits for a message's delivery, and returns its time. */
 const arrival = (lab: Lab, id: string) =>
   Effect.map(
     lab.until(`the arrival of ${id}`, () => lab.runs.some((run) => run.id === id)),
@@ -23,7 +23,7 @@ const arrival = (lab: Lab, id: string) =>
 const confirmation = (lab: Lab, id: string) =>
   lab.entriesOf("Published").find(({ messages }) => messages.some(({ metadata }) => metadata.id === id))!.at
 
-/** Checks that a message that was sent with a delay comes at its time. */
+/** Checks that a message that was sent with a delay arrives at its time. */
 const comes = (lab: Lab, id: string, delay: number, sent: number) =>
   Effect.map(arrival(lab, id), (at) => lab.checkDelay(id, delay, sent, at, { accepted: confirmation(lab, id) }))
 
@@ -150,7 +150,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         )
       yield* refuses(maxTextSize + 1)
       yield* nothingWasSent(lab)
-      // The bytes are no text.
+      // The bytes are not valid text.
       yield* refuses(maxBodySize + 1)
       yield* producer.send(new Uint8Array(maxBodySize))
       yield* lab.untilPending({ ready: 1 })

@@ -1,4 +1,4 @@
-/** Deliveries at the port: each is settled once, or comes back. */
+/** Deliveries at the port: each is settled once, or redelivered. */
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -24,7 +24,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const last = yield* port.settle(second, Settlement.Ack)
     if (checkKept(lab, "the last settlement", last.length, 0, begun)) yield* lab.untilEmpty
   }),
-  test("of settlements in one call, each that fails is told, and the others are done", function* (lab) {
+  test("of settlements in one call, each that fails is reported, and the others are done", function* (lab) {
     for (const id of ["a", "b", "c"]) yield* lab.publish(id)
     const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 3, keep: true })
     const begun = lab.now()
@@ -34,10 +34,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [first, second] = deliveries
     if (!checkKept(lab, "failures of two", (yield* ack([first!, second!])).length, 0, begun)) return
     const told = (yield* ack(deliveries)).map(({ delivery }) => delivery.metadata.id).toSorted()
-    if (checkKept(lab, "told", told, [first!.metadata.id, second!.metadata.id].toSorted(), begun)) yield* lab.untilEmpty
+    if (checkKept(lab, "reported", told, [first!.metadata.id, second!.metadata.id].toSorted(), begun))
+      yield* lab.untilEmpty
   }),
   test(
-    "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     function* (lab) {
       yield* lab.publish("a")
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, keep: true })
@@ -73,7 +74,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     port.credit(4)
     yield* lab.until("four more", () => port.waiting() >= 4)
   }),
-  test("what is unsettled when a subscription ends comes back", function* (lab) {
+  test("unsettled messages of a subscription that ends are redelivered", function* (lab) {
     const ids = ["a", "b", "c"]
     for (const id of ids) yield* lab.publish(id)
     const begun = lab.now()
@@ -81,7 +82,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Effect.gen(function* () {
         const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: ids.length, keep: true })
         const [, second] = yield* port.take(ids.length)
-        // Neither an older delivery nor a younger one is settled with it.
+        // Neither an older nor a younger delivery is settled with it.
         const told = yield* port.settle(second!, Settlement.Ack)
         return checkKept(lab, "its settlement", told.length, 0, begun) ? second!.metadata.id : undefined
       })

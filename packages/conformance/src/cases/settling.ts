@@ -1,4 +1,4 @@
-/** Settlements that fail, and what the consumer makes of it. */
+/** Settlements that fail, and what the consumer does then. */
 import { BrokerError, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -22,7 +22,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     yield* lab.quiet()
     Check.equal("failures of the handler", lab.eventsOf("AttemptFailed").length, 0)
-    // Where its lease has ended meanwhile, the message is redelivered, and acked.
+    // If its lease has ended meanwhile, the message is redelivered, and acked.
     const again = lab.entriesOf("Delivered").length - 1
     if (again === 0) Check.equal("successes", lab.eventsOf("Succeeded").length, 0)
     Check.isTrue("settlements asked, one of each delivery", lab.entriesOf("Settling").length <= 1 + again)
@@ -43,7 +43,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.boundConnections
   ),
   test(
-    "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+    "where deliveries outlive connections, a message whose ack was lost is redelivered when its lease ends, and is not run",
     function* (lab) {
       fails(lab, "Ack", gone)
       yield* lab.send("a")
@@ -63,8 +63,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("runs", lab.runs.length, 2)
     const [told, slowed] = [lab.eventsOf("SettleFailed"), lab.eventsOf("BackoffEntered")]
-    Check.equal("told first, and slowed because of", [told[0]?.settlement, slowed[0]?.because], ["Retry", "broker"])
-    // A broker that does not answer in time fails, and slows the consumer, once more.
+    Check.equal("reported first, and slowed because of", [told[0]?.settlement, slowed[0]?.because], ["Retry", "broker"])
+    // A broker that does not answer in time fails once more, and slows the consumer down.
     lab.checkTimely("failures and pauses", [told.length, slowed.length], [1, 1], lab.runs[0]!.at)
     yield* lab.untilEmpty
   }),

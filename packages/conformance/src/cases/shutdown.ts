@@ -12,10 +12,10 @@ import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("shutdown")
 
-/** The exchanges of a drain: it gives back what it holds, ends the subscription, and gives back what came meanwhile. */
+/** The exchanges of a drain: it returns what it holds, ends the subscription, and returns what arrived meanwhile. */
 const hops = 3
 
-/** Checks that the only message was acked. Where its lease had ended by then, it was not, and is redelivered. */
+/** Checks that the only message was acked. If its lease had ended by then, it was not acked, and is redelivered. */
 const isAcked = (lab: Lab): boolean => checkKept(lab, "acked", lab.eventsOf("Succeeded").length, 1, lab.runs[0]!.at)
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -29,7 +29,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* consumer.done
     if (isAcked(lab)) yield* lab.untilEmpty
   }),
-  test("a drain takes nothing more, and what comes later waits in the broker", function* (lab) {
+  test("a drain stops consuming, and later messages wait in the broker", function* (lab) {
     const gate = yield* Deferred.make<void>()
     const consumer = yield* lab.start({}, () => Deferred.await(gate))
     yield* lab.send("a")
@@ -75,7 +75,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.checkDelay("the end of the drain", lab.unit, begun, lab.now(), { hops })
     Check.equal("report", [report.complete, report.interrupted], [false, 1])
     Check.equal("aborted", aborted, true)
-    Check.equal("no failure of the handler is told", lab.eventsOf("AttemptFailed").length, 0)
+    Check.equal("no failure of the handler is reported", lab.eventsOf("AttemptFailed").length, 0)
     yield* lab.start()
     yield* lab.untilRuns(2)
     yield* lab.untilEvents("Succeeded", 1)

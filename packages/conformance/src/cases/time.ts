@@ -67,7 +67,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("messages", [...new Set(lab.runs.map(({ id }) => id))].toSorted(), ["a", "b"])
       const runs = lab.runs.map(({ attempts, id }) => `${id} ${attempts}`)
       checkKept(lab, "runs", runs.toSorted(), ["a 1", "b 1"], lab.runs[0]!.at)
-      // The core runs nothing again whose delivery it knows: that hides a lease that was lost.
+      // The core never reruns a delivery that it knows, which hides a lost lease.
       checkKept(lab, "deliveries", lab.entriesOf("Delivered").length, 2, lab.runs[0]!.at)
       yield* lab.untilEmpty
     },
@@ -86,7 +86,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.noLease
   ),
   test("a message that comes before its time waits, uncounted, and no handler runs", function* (lab) {
-    // As after a broker that forgot its delays: the message is there, and says that it should not be.
+    // As after a broker that forgot its delays: the message is there too early by its own metadata.
     const due = lab.now() + 3 * lab.unit
     yield* lab.publish("a", { notBefore: due })
     yield* lab.start()

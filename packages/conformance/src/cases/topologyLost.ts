@@ -1,4 +1,4 @@
-/** Queues that somebody deletes while they are used: they are made again, and what comes later is handled. */
+/** Queues that are deleted while they are used: the adapter creates them again, and later messages are handled. */
 import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -10,7 +10,7 @@ import * as Wait from "../Wait.ts"
 
 const test = Case.inGroup("deleted queues")
 
-/** Publishes again and again, as a producer that knows nothing of Requeue, until a handler runs for it. */
+/** Publishes repeatedly, as a producer without Requeue, until a handler runs for a message. */
 const publishUntilHandled = (lab: Lab, text: string) => {
   const body = new TextEncoder().encode(JSON.stringify(text))
   const isHandled = () => lab.runs.some((run) => run.body === text)

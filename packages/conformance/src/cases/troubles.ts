@@ -1,4 +1,4 @@
-/** Queues whose messages the broker does not give, though it can be reached: their own consumers say so, and no other. */
+/** Queues whose messages a reachable broker does not deliver: only their own consumers report it. */
 import { BrokerError } from "@requeue/core"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,4 +1,4 @@
-/** Settlements that fail below the adapter, asked below the consumer: the fate that is told of each is true. */
+/** Settlements that fail below the adapter, requested below the consumer: the reported fate of each is true. */
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -19,7 +19,7 @@ const held = {
   lostAnswer: ["transient", "unknown"]
 } as const
 
-/** Waits until it is seen why a delivery is gone: its connection was lost, or its lease is over. */
+/** Waits until the reason is known why a delivery is lost: its connection, or its lease. */
 const untilLost = (lab: Lab, port: Port.Port, begun: number, before: number) => {
   const { connectionBound, lease } = lab.capabilities
   const isCut = () => connectionBound && (port.reconnects() > 0 || lab.broker.connection().since !== before)
@@ -31,7 +31,7 @@ const untilLost = (lab: Lab, port: Port.Port, begun: number, before: number) => 
   )
 }
 
-/** Settles while this call fails, and again until it is settled or gone. What is gone comes again. */
+/** Settles while this call fails, and again until it is settled or lost. A lost delivery is redelivered. */
 const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settlement.Settlement) =>
   Effect.gen(function* () {
     yield* lab.publish("a")
@@ -39,7 +39,7 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
     let delivery = yield* port.next
     const happened = yield* lab.failNext(operation, failure)
     const [begun, { since }] = [lab.now(), lab.broker.connection()]
-    /** Whether the broker has settled it, though it has not said so. */
+    /** Whether the broker has settled it, though it has not answered. */
     const isDone = operation === "settle" && failure === "lostAnswer"
     let tries = 0
     const settle = Effect.gen(function* () {
@@ -49,7 +49,8 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
       if (told.fate === "lost") {
         if (!isDone || tries === 1) yield* untilLost(lab, port, begun, since)
         if (isDone) return true
-        // It comes again, unless the broker has done what was asked for the one that is gone. So may the next one.
+        // It is redelivered, unless the broker has done what was requested for the lost one. The next one may be redelivered,
+        // too.
         const next = yield* Effect.raceFirst(port.next, Effect.as(lab.untilEmpty, undefined))
         if (next === undefined) return true
         delivery = next
@@ -61,14 +62,14 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
     })
     yield* Wait.found("the settlement", settle, { within: within(lab), every: lab.unit })
     yield* lab.until("the failure", happened, lab.recovery)
-    // A broker may take an ack after its lease for one in time, and deliver the message again all the same.
+    // A broker may accept an ack after the lease, and deliver the message again all the same.
     const { lease } = lab.capabilities
     const isLate = lease !== undefined && lab.now() - begun >= lease.duration
     const again = Effect.forever(Effect.flatMap(port.next, (next) => port.settle(next, settlement)))
     yield* isLate ? Effect.raceFirst(lab.untilEmpty, again) : lab.untilEmpty
     if (settlement._tag !== "DeadLetter") return
     const letters = yield* lab.untilDeadLetters(1)
-    // A copy of which nobody heard may be there beside the one that was confirmed.
+    // An unconfirmed copy may exist in addition to the confirmed one.
     Check.isTrue("no more letters than publishes", letters.length <= (failure === "refused" ? 1 : 2), letters.length)
   })
 
@@ -86,12 +87,12 @@ const fates = losses.flatMap((failure) => [
   )
 ])
 
-/** After these, nothing has happened. */
+/** After these failures, nothing has happened. */
 const undone = losses.filter((failure) => failure !== "lostAnswer")
 
 const purges = undone.map((failure) =>
   test(
-    `a purge with a look ${words[failure]} says so, or has removed what waits`,
+    `a purge with a receive ${words[failure]} fails, or has removed the backlog`,
     function* (lab) {
       yield* lab.publish("a")
       yield* lab.untilPending({ ready: 1 })

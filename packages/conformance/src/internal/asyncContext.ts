@@ -1,4 +1,4 @@
-/** An async context that cases can see: a name, which a function of a program finds when it runs. */
+/** An async context that cases can see: a name that a function of a program reads when it runs. */
 import * as Effect from "effect/Effect"
 import { AsyncLocalStorage } from "node:async_hooks"
 
@@ -7,7 +7,7 @@ const storage = new AsyncLocalStorage<string>()
 /** The name of the current context. */
 export const current = (): string => storage.getStore() ?? "none"
 
-/** Enters a context, as careless code does: it holds for all that runs in this one from now on. */
+/** Enters a context, as careless code does: it holds for everything that runs in the current one from now on. */
 export const enter = (name: string): void => storage.enterWith(name)
 
 /** Calls a function in a context. */

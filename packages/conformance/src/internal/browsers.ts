@@ -19,11 +19,11 @@ export const fatesOf = (failures: ReadonlyArray<Broker.SettleFailure>) => failur
 export const those = (page: ReadonlyArray<Broker.BrowsedMessage>, ...ids: ReadonlyArray<string>) =>
   page.filter((each) => ids.includes(idOf(each))).map(({ delivery }) => delivery)
 
-/** Whether a browser has lost what it held, so that it begins anew. */
+/** Whether a browser has lost its messages and starts anew. */
 export const isLoss = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "ConnectionLost" || reason === "LeaseLost"
 
-/** Asks for pages until all of these are shown. A browser that has lost what it held begins anew, and so does this. */
+/** Reads pages until all of these are shown. When a browser has lost its messages and starts anew, this does as well. */
 export const showing = ({ next }: Broker.Browser, ids: ReadonlyArray<string>, count: number = ids.length) => {
   let shown: ReadonlyArray<Broker.BrowsedMessage> = []
   const page = Effect.matchEffect(next(count), {
@@ -41,10 +41,10 @@ export const showing = ({ next }: Broker.Browser, ids: ReadonlyArray<string>, co
   return Wait.found(() => `${ids.join(" ")}; shown: ${idsOf(shown).join(" ")}`, page)
 }
 
-/** The messages that have come to a handler. */
+/** The messages that a handler has received. */
 export const come = ({ runs }: Lab): ReadonlySet<string> => new Set(runs.map(({ id }) => id))
 
-/** Starts a consumer, waits for these messages, and checks that no others come. */
+/** Starts a consumer, waits for these messages, and checks that no others arrive. */
 export const onlyCome = (lab: Lab, ...ids: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     yield* lab.start()

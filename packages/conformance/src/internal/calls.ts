@@ -1,11 +1,11 @@
-/** Calls of the broker that a harness lets fail below the adapter. */
+/** Calls of the broker that a harness makes fail below the adapter. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import type { Loss } from "../Harness.ts"
 import type { Lab } from "../Lab.ts"
 
-/** How a call fails, for the names of cases. */
+/** How a call fails, in the words of case names. */
 export const words: Readonly<Record<Loss, string>> = {
   refused: "that the broker refuses",
   lostRequest: "that never reaches the broker",

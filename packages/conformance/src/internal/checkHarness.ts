@@ -1,4 +1,4 @@
-/** Checks the form of a harness before its first case, lest an ability that is misspelt count as one that it lacks. */
+/** Checks the form of a harness before its first case. Otherwise a misspelt ability would count as a missing one. */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { failures, operations, type Service } from "../Harness.ts"
@@ -36,9 +36,9 @@ const kinds: { readonly [K in keyof Service]: Kind } = {
   publishRaw: hook("Write (queue, body, headers) => an Effect"),
   deadLetters: hook("Write (queue) => an Effect of deliveries"),
   pending: hook("Write (queue) => an Effect of the counts"),
-  cutConnections: able(effect("Write an Effect, and no function of one")),
-  restart: able(effect("Write an Effect, and no function of one")),
-  another: able(effect("Write an Effect of a broker, and no function of one")),
+  cutConnections: able(effect("Write an Effect, not a function that returns one")),
+  restart: able(effect("Write an Effect, not a function that returns one")),
+  another: able(effect("Write an Effect of a broker, not a function that returns one")),
   failNext: able(hook("Write (operation, failure, queue) => an Effect, or undefined")),
   deleteQueue: able(hook("Write (queue) => an Effect")),
   foreignQueue: able(hook("Write (base) => an Effect of the queue's name")),
@@ -67,14 +67,14 @@ const problemOfFailNext = ({ failNext }: Service): RangeError | undefined => {
     for (const failure of failures) {
       const value: unknown = failNext?.(operation, failure, "")
       if (value === undefined || Effect.isEffect(value)) continue
-      const problem = `must answer an Effect, or undefined, for ${operation} and ${failure}, got ${OptionKind.show(value)}`
+      const problem = `must return an Effect, or undefined, for ${operation} and ${failure}, got ${OptionKind.show(value)}`
       return refused("failNext", problem, kinds.failNext.advice)
     }
   }
   return undefined
 }
 
-/** The first thing that is wrong with a harness; `undefined` when there is none. */
+/** Returns the first error of a harness; `undefined` if there is none. */
 export const problemOf = (harness: Service): RangeError | undefined => {
   for (const [name, kind] of Object.entries(kinds)) {
     const problem = problemOfMember(harness, name, kind)

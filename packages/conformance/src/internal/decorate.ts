@@ -1,4 +1,4 @@
-/** A broker of which single operations are changed. */
+/** A broker with some operations changed. */
 import type { Broker, Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
@@ -7,7 +7,7 @@ type Settle = (
   subscription: Broker.Subscription
 ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
 
-/** The operations to change. Default: each passes as it is. */
+/** The operations to change. Default: each passes unchanged. */
 export interface Changes {
   readonly publish?: (
     messages: Parameters<Broker.Service["publish"]>[0],
@@ -16,14 +16,14 @@ export interface Changes {
   readonly onDelivery?: (delivery: Delivery.Delivery, options: Broker.SubscribeOptions) => void
   readonly onReconnect?: (options: Broker.SubscribeOptions) => void
   readonly credit?: (limit: number, subscription: Broker.Subscription) => void
-  /** Answers another request, or what happens instead of it; `undefined` for a request that passes unchanged. */
+  /** Returns another request, or what happens instead of it; `undefined` for a request that passes unchanged. */
   readonly settle?: (
     request: Broker.SettleRequest,
     options: Broker.SubscribeOptions
   ) => ReturnType<Settle> | Broker.SettleRequest | undefined
 }
 
-/** Makes a broker that passes everything on to another one but for the changes. */
+/** Makes a broker that forwards everything to another one, except for the changes. */
 export const decorate = (
   broker: Broker.Service,
   { credit, onDelivery, onReconnect, publish, settle }: Changes

@@ -1,14 +1,14 @@
-/** Leases that are extended for as long as a case runs, on a machine that may stand still. */
+/** Leases that are extended while a case runs, on a machine that may stand still. */
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
 
 /**
- * Checks what holds as long as leases are kept that are extended three times or more within their time: at once where the
- * broker has no leases, else at the case's end. Returns whether it holds: if not, the case has nothing more to check.
+ * Checks that leases are kept that are extended three times or more within their time: at once if the broker has no leases, else
+ * at the case's end. Returns whether it holds: if not, the case ends.
  *
- * A process, or a broker, that stands still for longer than a lease loses it, whatever the adapter does. For less it is
- * not to blame: a pause of a few milliseconds, which is much for a delay, explains no lease that was lost. Of two
- * extensions that come too late, one is late by more than a quarter of the lease.
+ * A process, or a broker, that stands still for longer than a lease loses it, whatever the adapter does. A shorter standstill is
+ * no excuse: a pause of a few milliseconds, which is much for a delay, explains no lost lease. Of two extensions that come too
+ * late, one is late by more than a quarter of the lease.
  */
 export const checkKept = (
   { capabilities, checkTimely, harness }: Pick<Lab, "capabilities" | "checkTimely" | "harness">,
@@ -25,7 +25,7 @@ export const checkKept = (
   return Check.difference(what, actual, expected) === undefined
 }
 
-/** Checks as {@link checkKept} does that no message has been delivered twice. */
+/** Checks with {@link checkKept} that no message was delivered twice. */
 export const checkOnce = (
   lab: Pick<Lab, "arrivals" | "capabilities" | "checkTimely" | "harness">,
   from: number

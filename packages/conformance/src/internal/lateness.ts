@@ -4,30 +4,32 @@ import * as Check from "../Check.ts"
 import * as Control from "../Control.ts"
 import type { NotMeasurable } from "../Lateness.ts"
 
-/** The part of a delay's time for which the delay is not to blame. */
+/** The part of a delay's time that is not the delay's fault. */
 export interface DelayOptions {
-  /** The time from which lateness counts: when the broker had confirmed the message. Default: when it was asked for. */
+  /** The time from which lateness counts: when the broker had confirmed the message. Default: when the delay was requested. */
   readonly accepted?: number
-  /** Exchanges with the broker, one after another, before the delay has ended; it may be late by as many controls. Default 1. */
+  /**
+   * Exchanges with the broker, one after another, before the delay has ended; it may be late by that many controls. Default 1.
+   */
   readonly hops?: number
 }
 
 /** The checks of a case's times. All times are in milliseconds since 1970. */
 export interface Checks {
   /**
-   * Checks that a delay, asked for at `from`, did not end before its time; and that at `at` it was late by no more than the
-   * broker may be. The first fails at once. The second is checked at the case's end, when the controls of the time in between
-   * are known.
+   * Checks that a delay, requested at `from`, did not end before its time; and that at `at` it was late by no more than the
+   * broker may be. The first check fails at once. The second runs at the case's end, when the controls of the time in between are
+   * known.
    */
   readonly checkDelay: (what: string, delay: number, from: number, at: number, options?: DelayOptions) => void
-  /** Checks that what was to come after a delay, from `from`, did not come before. Fails at once. */
+  /** Checks that something with a delay, from `from`, did not arrive early. Fails at once. */
   readonly checkNotEarly: (what: string, delay: number, from: number, at: number) => void
   /**
-   * Checks at the case's end that two values were equal, unless the machine was late between `from` and now. `bound` is the
-   * milliseconds of which the machine is late by more than half where it can be to blame. Default: the harness's lateness.
+   * Checks at the case's end that two values were equal, unless the machine was late between `from` and now. `bound` is in
+   * milliseconds: a machine that is late by more than half of it may be the cause. Default: the harness's lateness.
    */
   readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number, bound?: number) => void
-  /** Checks all that is left for the case's end. Fails with `CheckFailed` or `NotMeasurable`. */
+  /** Runs all checks that are left for the case's end. Fails with `CheckFailed` or `NotMeasurable`. */
   readonly checkLateness: Effect.Effect<void, Check.CheckFailed | NotMeasurable>
 }
 

@@ -31,29 +31,29 @@ const hasTag =
 
 /** The observations of a case. `within` is in milliseconds; default 120,000. */
 export interface View extends Lateness.Checks {
-  /** All that passed between the core and the broker, in order. */
+  /** All calls between the core and the broker, in order. */
   readonly log: ReadonlyArray<Recording.Entry>
   /** All handler runs, in the order in which they began. */
   readonly runs: ReadonlyArray<Run>
   /** All events of all consumers, in order. */
   readonly events: ReadonlyArray<Event.Event>
-  /** The events of one kind. */
+  /** Returns the events of one kind. */
   readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event.Event, { _tag: T }>>
-  /** The entries of the log of one kind. */
+  /** Returns the entries of the log of one kind. */
   readonly entriesOf: <T extends EntryTag>(tag: T) => ReadonlyArray<Extract<Recording.Entry, { _tag: T }>>
-  /** The deliveries that came at their time or later. A consumer gives back those that come before it. */
+  /** The deliveries that arrived at their time or later. A consumer returns early deliveries to the queue. */
   readonly arrivals: () => ReadonlyArray<Extract<Recording.Entry, { _tag: "Delivered" }>>
   /** Waits until a condition holds; fails with `what` in its message. */
   readonly until: (what: string, condition: () => boolean, within?: number) => Effect.Effect<void, CheckFailed>
-  /** Waits until there are so many handler runs or more, and answers them. */
+  /** Waits until there are at least this many handler runs, and returns them. */
   readonly untilRuns: (count: number, within?: number) => Effect.Effect<ReadonlyArray<Run>, CheckFailed>
-  /** Waits until there are so many events of one kind or more, and answers them. */
+  /** Waits until there are at least this many events of one kind, and returns them. */
   readonly untilEvents: <T extends EventTag>(
     tag: T,
     count: number,
     within?: number
   ) => Effect.Effect<ReadonlyArray<Extract<Event.Event, { _tag: T }>>, CheckFailed>
-  /** Lets so much time pass that all that is due now has been seen. Default: as much as broker and harness need. */
+  /** Waits until everything that is due now has been seen. Default: as long as broker and harness need. */
   readonly quiet: (millis?: number) => Effect.Effect<void>
 }
 
@@ -67,13 +67,13 @@ export interface Observer {
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
 
-/** Milliseconds from one look at the state of this process to the next. */
+/** Milliseconds between two checks of this process's state. */
 const pollInterval = 5
 
-/** Milliseconds to wait for what must come: enough for any slow machine. */
+/** Milliseconds to wait for what must arrive: enough for any slow machine. */
 const deadline = 120_000
 
-/** Waiting for what the harness sees in the broker. */
+/** Waits for what the harness sees in the broker. */
 const makeWaits = (harness: HarnessService): Pick<Observer, "untilDeadLetters" | "untilPending"> => ({
   untilDeadLetters: (count, queue) =>
     Wait.found(

@@ -1,8 +1,8 @@
-/** Messages and batches with other methods, for handlers that are to be misunderstood. */
+/** Messages and batches with other methods, for mutants that misread their handlers. */
 import type { Handler } from "@requeue/core"
 
 /** The methods to change. */
-type Methods = (message: Handler.Received<any>) => Partial<Handler.Received<any>> // the bodies pass as they are
+type Methods = (message: Handler.Received<any>) => Partial<Handler.Received<any>> // the bodies pass unchanged
 
 /** Makes a message with the same data and other methods. */
 export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods): Handler.Received<A> => {
@@ -15,7 +15,7 @@ export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods
   return { attempts, body, headers, id, native, timestamp, ...own, ...methods(message) }
 }
 
-/** Makes a batch with the same messages and other methods. Default: those of the batch itself stay. */
+/** Makes a batch with the same messages and other methods. Default: the batch's own methods. */
 export const rewired = <A>(
   batch: Handler.Batch<A>,
   methods: Methods,

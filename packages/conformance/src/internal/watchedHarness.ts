@@ -1,28 +1,28 @@
-/** A harness whose hooks are seen: which are under way, and whether they did what they say. */
+/** A harness whose hooks are watched: which are running, and whether they did what they must. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "../Check.ts"
 import type { FailNext, Service } from "../Harness.ts"
 import * as Wait from "../Wait.ts"
 
-/** A harness, and what it is doing. */
+/** A harness, and its running hooks. */
 export interface Watched {
   readonly harness: Service
   /** The hooks that have begun and not ended, by their names. */
   readonly underWay: () => ReadonlyArray<string>
 }
 
-/** Milliseconds that a connection may take to be seen as lost, or as made again, after the broker was restarted. */
+/** Milliseconds until a connection is seen as lost, or as restored, after the broker was restarted. */
 const recovery = 120_000
 
 const numbers = ["ready", "inFlight", "delayed"] as const
 
 const failed = (hook: string, problem: string) => Effect.fail(new CheckFailed(`harness.${hook}: ${problem}`))
 
-/** Checks that the connection was lost, where every loss is seen. */
+/** Checks that the connection was lost, if every loss is seen. */
 const checkRestart = (broker: Broker.Service, restart: Effect.Effect<void, unknown>) =>
   Effect.gen(function* () {
-    // Within one millisecond, two times cannot be told apart.
+    // Two times within one millisecond are equal.
     yield* Effect.sleep(1)
     const { since } = broker.connection()
     yield* restart
@@ -35,7 +35,7 @@ const checkCounts = ({ capabilities }: Broker.Service, counts: Broker.Counts) =>
   const missing = numbers.find((number) => capabilities.counts[number] && counts[number] === undefined)
   return missing === undefined
     ? Effect.succeed(counts)
-    : failed("pending", `answers no ${missing}, but capabilities.counts.${missing} is true`)
+    : failed("pending", `returns no ${missing}, but capabilities.counts.${missing} is true`)
 }
 
 /** Watches the hooks of a harness, for one case on this broker. */
@@ -57,7 +57,7 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
     if (armed === undefined) return undefined
     const name = `failNext(${operation}, ${failure})`
     return Effect.flatMap(watch(name, armed), (happened) =>
-      happened() ? failed(name, "says that a call has failed before there was one") : Effect.succeed(happened)
+      happened() ? failed(name, "reports a failed call before there was one") : Effect.succeed(happened)
     )
   }
 
@@ -75,7 +75,7 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
       another:
         another &&
         Effect.flatMap(watch("another", another), (other) =>
-          other === broker ? failed("another", "answers the broker itself") : Effect.succeed(other)
+          other === broker ? failed("another", "returns the broker itself") : Effect.succeed(other)
         ),
       failNext: failNext && fail,
       deleteQueue: deleteQueue && ((queue) => watch("deleteQueue", deleteQueue(queue))),

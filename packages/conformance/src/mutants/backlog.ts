@@ -1,4 +1,4 @@
-/** Brokers that mislead those who look at what waits. */
+/** Brokers that show operators a wrong backlog. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
@@ -21,7 +21,7 @@ const browsing = (
   }
 })
 
-/** Changes what a broker tells of its backlog. */
+/** Changes what a broker reports of its backlog. */
 const telling = (name: string, kills: string, change: Partial<NonNullable<Told>>): Mutant => ({
   name,
   kills,
@@ -42,12 +42,12 @@ const removes = "delayed messages that a filter selects are removed, and no othe
 export const mutants: ReadonlyArray<Mutant> = [
   telling(
     "does not say why it tells no number of consumers",
-    "a backlog tells what waits, and of each number that it does not tell why",
+    "a backlog reports waiting messages, and for each missing number the reason",
     { consumers: undefined, remarks: {} }
   ),
   telling(
     "tells nothing of messages in backoff",
-    "a backlog tells a message that is in backoff: as delayed, or as in flight where the broker hides it",
+    "a backlog reports a message in backoff: as delayed, or as in flight where the broker hides it",
     { delayed: 0, backoff: [] }
   ),
   browsing("takes away what it shows", listed, ({ next, remove }) => ({

@@ -50,7 +50,8 @@ const returns = "what a browser has shown is in its queue again when its scope h
 const inPlace = "what a browser returns is in its old place, and has used up no attempt"
 const holds = "a message that a browser holds goes to no consumer"
 const removes = "what a browser removes, page by page, is gone, and all the rest comes"
-const limits = "a browser holds no more than its limit, says that there is more, and goes on when it has removed some"
+const limits =
+  "a browser holds no more than its limit, reports that there is more, and continues when it has removed some"
 const names = "a browser names each message, and a second browser names it the same"
 const breaks = "a browser whose connection breaks fails, then shows again what it has not removed, by the same names"
 
@@ -130,7 +131,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   }),
   opening(
     "returns everything when it is told to remove a message twice",
-    "a removal that is asked for twice is told as gone, or done, and disturbs no other",
+    "a removal that is requested twice is reported as lost, or done, and affects no other",
     (browse, options) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
@@ -149,7 +150,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   browsing(
     "says that what it no longer holds is removed",
-    "a browser whose scope has closed removes what it says, and tells what it no longer holds as gone",
+    "a browser whose scope has closed removes what it says, and reports messages that it no longer holds as lost",
     ({ remove }) => ({ remove: (deliveries) => Effect.as(remove(deliveries), []) })
   ),
   browsing("ends with its first empty page", "an empty page is not the end: what comes later is shown", (browser) => {

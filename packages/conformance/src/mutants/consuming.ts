@@ -15,7 +15,7 @@ const options = (name: string, kills: string, change: (options: Consumer.Options
   })
 })
 
-/** Changes the batches that handlers get, or what handlers answer. */
+/** Changes the batches that handlers receive, or what handlers return. */
 const handled = (
   name: string,
   kills: string,
@@ -110,12 +110,12 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   backoff(
     "pauses with every failure where it should wait for some in a row",
-    "consecutive: so many failures in a row pause the consumer, and others do not",
+    "consecutive: this many failures in a row pause the consumer, and others do not",
     (given) => (given.form === "consecutive" ? { ...given, failures: 1 } : given)
   ),
   backoff(
     "waits for one failure too many in a row",
-    "consecutive: so many failures in a row pause the consumer, and others do not",
+    "consecutive: this many failures in a row pause the consumer, and others do not",
     (given) => (given.form === "consecutive" ? { ...given, failures: given.failures + 1 } : given)
   ),
   handled(
@@ -200,7 +200,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   options(
     "lets nothing wait unless it is told",
-    "unless prefetch says otherwise, one batch waits beside those in progress",
+    "by default, one batch waits in addition to those in progress",
     (given) => ({ prefetch: 0, ...given })
   ),
   options(

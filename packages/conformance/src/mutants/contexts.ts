@@ -1,4 +1,4 @@
-/** Consumers, producers and operations that run a program's functions in the async context of something else. */
+/** Consumers, producers and operations that run a program's functions in a foreign async context. */
 import { Classifier, type Codec, type Consumer, QueueDefinition, RetryPolicy } from "@requeue/core"
 import { AsyncContext, DeadLetterRouting, Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"

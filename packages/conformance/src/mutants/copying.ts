@@ -29,7 +29,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "settles a dead letter before its copy is stored",
-    kills: "when a dead-lettering is told, the dead letter is in its queue",
+    kills: "when a dead-lettering is reported, the dead letter is in its queue",
     broker: (broker, fork) =>
       decorate(broker, {
         settle: ({ delivery, settlement }, { queue }) => {
@@ -46,22 +46,22 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   copies(
     "does not see that a dead letter was moved back",
-    "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
+    "a dead letter that another tool moved back to its queue is redriven, and counted as such",
     (copy) => ({ ...copy, metadata: { ...copy.metadata, redrives: 0 } })
   ),
   copies(
     "does not say which redrive a dead letter comes back from",
-    "what comes back is known through its retries, is not redriven again by the same redrive, and others go on",
+    "a letter that comes back is recognised through its retries, and the same redrive continues without it",
     (copy) => ({ ...copy, metadata: { ...copy.metadata, operation: undefined } })
   ),
   copies(
     "does not say what a smaller copy lacks",
-    "a dead letter that is taken only without history says so, and keeps its body and headers",
+    "a dead letter that is accepted only without history records that, and keeps its body and headers",
     (copy) => ({ ...copy, metadata: { ...copy.metadata, truncation: undefined } })
   ),
   copies(
     "cuts the body out of a smaller copy",
-    "a dead letter that is taken only without error says so, and keeps its body and headers",
+    "a dead letter that is accepted only without error records that, and keeps its body and headers",
     (copy) => ({ ...copy, body: new Uint8Array(0) })
   )
 ]

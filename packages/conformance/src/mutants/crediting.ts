@@ -1,4 +1,4 @@
-/** Brokers that take credit wrongly. */
+/** Brokers that handle credit wrongly. */
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

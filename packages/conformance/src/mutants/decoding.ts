@@ -1,4 +1,4 @@
-/** Consumers that do not listen to their codec. */
+/** Consumers that ignore their codec. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { rewiredMessage } from "../internal/rewired.ts"
@@ -29,7 +29,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   codecs(
     "takes every error of a codec for the body's fault",
-    "a codec that says it cannot tell yet is asked again, as the policy says",
+    "a codec that cannot decode yet is called again, as the policy says",
     (codec) => ({
       ...codec,
       decode: async (bytes, headers) => {
@@ -43,7 +43,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   {
     name: "drains when its codecs have ended",
-    kills: "what waits for its codec is given back at once, and has used up no attempt",
+    kills: "a message that waits for its codec is returned at once, and has used up no attempt",
     subject: (subject) => ({
       ...subject,
       start: (queue, given, handler) => {

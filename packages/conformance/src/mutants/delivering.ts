@@ -28,7 +28,7 @@ const withMetadata =
 
 const throughText = (body: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(body))
 
-/** Hands each message to every subscription of its queue, as a fanout does. */
+/** Delivers each message to every subscription of its queue, as a fanout does. */
 const fanout: Mutant = {
   name: "delivers each message to every subscription",
   kills:
@@ -88,18 +88,18 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   delivers(
     "tells facts of another broker",
-    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    "a message has facts of its own broker alone, frozen, and the same at each read",
     (delivery) => ({ ...delivery, native: Object.freeze({ elsewhere: undefined }) })
   ),
   delivers(
     "tells facts that a handler can write into",
-    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    "a message has facts of its own broker alone, frozen, and the same at each read",
     (delivery) => ({ ...delivery, native: {} })
   ),
   stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
     ...message,
     delay: 0,
-    // With it, the consumer would give the message back until it is due.
+    // With it, the consumer would return the message until it is due.
     metadata: { ...message.metadata, notBefore: 0 }
   })),
   stores(
@@ -142,7 +142,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   delivers(
     "counts no attempts of earlier copies",
-    "a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen",
+    "a message beyond its attempts is run once more, and beyond maxDeliveries it is dead-lettered without a run",
     (delivery) => ({
       ...delivery,
       attempts: delivery.attempts - delivery.metadata.attempts
@@ -162,7 +162,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "delivers twice",
     kills: "two consumers of a queue share its messages",
-    // After a while: a message that comes while its ack is under way is recognised, and acked without a run.
+    // After a while: a message that arrives while its ack is in flight is recognised, and acked without a run.
     broker: (broker, fork) =>
       decorate(broker, {
         onDelivery: (delivery, options) => {

@@ -1,4 +1,4 @@
-/** Consumers that misunderstand a handler that says of a message that it has failed. */
+/** Consumers that misread a handler that reports a message as failed. */
 import type { Handler } from "@requeue/core"
 import { rewired, rewiredMessage } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -49,12 +49,12 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   failing(
     "hides the error of a failure",
-    "fails on the last attempt: the dead letter has the error, and the handler's own end tells of no other",
+    "fails on the last attempt: the dead letter has the error, and the handler's own end adds no other",
     (message, _, given) => message.fail(another(), given)
   ),
   failing(
     "lets the handler's error be that of every message",
-    "fails, and the handler throws: each message is told with its own error",
+    "fails, and the handler throws: each message is reported with its own error",
     () => {}
   ),
   failing(

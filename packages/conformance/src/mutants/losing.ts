@@ -1,10 +1,10 @@
-/** Brokers that do not get over the loss of a connection. */
+/** Brokers that do not recover from a lost connection. */
 import { type Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
-const publishing = "a publish ends while the broker restarts, and one that fails says that it may be asked again"
+const publishing = "a publish ends while the broker restarts, and one that fails says that it may be repeated"
 
 /** Does something else at the first publish after the connection was lost. */
 const restarted = (name: string, instead: ReturnType<Broker.Service["publish"]>): Mutant => ({
@@ -74,7 +74,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "tells of a new connection after its first deliveries",
-    kills: "a new connection is told of before its first delivery",
+    kills: "a new connection is reported before its first delivery",
     broker: (broker, fork) =>
       decorate(broker, {
         onReconnect: ({ onReconnect }) => fork(Effect.delay(Effect.sync(onReconnect), 1))

@@ -1,11 +1,11 @@
-/** Consumers that make something else of a failed settlement than the broker says. */
+/** Consumers that misread a failed settlement. */
 import { type Broker } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes what the consumer hears of settlements that failed. */
+/** Changes the failed settlements that the consumer receives. */
 const hears = (name: string, kills: string, change: (failure: Broker.SettleFailure) => Broker.SettleFailure): Mutant =>
   sees(name, kills, (broker) => ({
     ...broker,
@@ -16,11 +16,11 @@ const hears = (name: string, kills: string, change: (failure: Broker.SettleFailu
       }))
   }))
 
-/** Takes one fate for another. */
+/** Replaces one fate by another. */
 const takes = (name: string, kills: string, fate: Broker.Fate, other: Broker.Fate): Mutant =>
   hears(name, kills, (failure) => (failure.fate === fate ? { ...failure, fate: other } : failure))
 
-/** Settles otherwise what the broker refuses. */
+/** Settles refused messages in another way. */
 const refusedIs = (
   name: string,
   kills: string,
@@ -82,7 +82,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   takes("takes the refusal of one message for the broker's trouble", poisonStarves, "rejected", "transient"),
   takes(
     "forgets what the broker refuses",
-    "a message whose dead letter is refused is told of once, counted, and ends when the broker takes it",
+    "a message whose dead letter is refused is reported once, counted, and ends when the broker accepts it",
     "rejected",
     "lost"
   ),
@@ -99,7 +99,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   hears(
     "makes no smaller copies",
-    "a dead letter that is taken only without all says so, and keeps its body and headers",
+    "a dead letter that is accepted only without all records that, and keeps its body and headers",
     (failure) => ({
       ...failure,
       smaller: false
@@ -112,7 +112,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   takes(
     "takes no answer for a lost delivery",
-    "an ack of which nobody knows is asked again without a second run, and nothing begins before",
+    "an ack with an unknown outcome is requested again without a second run, and nothing begins before",
     "unknown",
     "lost"
   ),
@@ -129,7 +129,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   credits(
     "counts handlers that run against the probe of the backoff",
-    "the probe of a consumer backoff comes at its time, also beside handlers that are slow",
+    "the probe of a consumer backoff comes at its time, even while slow handlers run",
     (limit, _, before) => (before === 0 ? Math.min(1, limit) : limit)
   )
 ]

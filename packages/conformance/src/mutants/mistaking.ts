@@ -5,7 +5,7 @@ import { decorate } from "../internal/decorate.ts"
 import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes how the consumer knows a message that comes again. */
+/** Changes how the consumer identifies a redelivered message. */
 const identifies = (name: string, kills: string, identify: Broker.Subscription["identify"] & {}): Mutant =>
   sees(name, kills, (broker) => ({
     ...broker,
@@ -65,7 +65,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   {
     name: "takes messages of one id for one message",
-    kills: "messages of one id are messages of their own: each is handled, and once",
+    kills: "messages with the same id are separate messages: each is handled, and once",
     broker: (broker) => {
       const seen = new Set<string>()
       return decorate(broker, {

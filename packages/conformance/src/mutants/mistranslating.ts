@@ -1,4 +1,4 @@
-/** Brokers that carry out another settlement than the one that was asked. */
+/** Brokers that carry out another settlement than the requested one. */
 import { Settlement } from "@requeue/core/port"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
   instead(
     "sends dead letters to another queue",
-    "a dead letter tells origin, id, attempts, times, reason and error",
+    "a dead letter has origin, id, attempts, times, reason and error",
     "DeadLetter",
     (letter) => ({ ...letter, queue: `${letter.queue}.lost` })
   ),
@@ -40,7 +40,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   instead(
     "loses the error",
-    "a dead letter tells origin, id, attempts, times, reason and error",
+    "a dead letter has origin, id, attempts, times, reason and error",
     "DeadLetter",
     (letter) => ({
       ...letter,
@@ -78,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   instead(
     "loses what a paused consumer gives back",
-    "a consumer that is paused before a drain gives back what waits, and ends",
+    "a consumer that is paused before a drain returns waiting messages, and ends",
     "Release",
     () => Settlement.Ack
   ),
@@ -87,7 +87,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   instead(
     "cuts all at once",
-    "a dead letter that is taken only without error-text says so, and keeps its body and headers",
+    "a dead letter that is accepted only without error-text records that, and keeps its body and headers",
     "DeadLetter",
     (letter) => (letter.cut === undefined ? letter : { ...letter, cut: "all" })
   )

@@ -17,7 +17,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "tells no queue as missing",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
     broker: (broker) => ({
       ...broker,
       admin: {
@@ -28,7 +28,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "lies about what it purged",
-    kills: "a purge removes what waits, and says how much",
+    kills: "a purge removes waiting messages, and returns their number",
     broker: (broker) => ({
       ...broker,
       admin: { ...broker.admin, purge: (queue) => Effect.as(broker.admin.purge(queue), 0) }
@@ -36,7 +36,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "purges nothing",
-    kills: "a purge removes what waits, and says how much",
+    kills: "a purge removes waiting messages, and returns their number",
     broker: (broker) => ({ ...broker, admin: { ...broker.admin, purge: () => Effect.succeed(3) } })
   },
   {
@@ -53,7 +53,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "counts what is delayed as ready",
-    kills: "the counts tell ready, delayed and in flight apart",
+    kills: "the counts distinguish ready, delayed and in flight",
     broker: (broker) => ({
       ...broker,
       admin: {

@@ -1,10 +1,10 @@
-/** Brokers that hand over delayed retries at the wrong time. */
+/** Brokers that deliver delayed retries at the wrong time. */
 import type { Mutant } from "../Mutant.ts"
 import { decorate } from "../internal/decorate.ts"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
-/** A message whose retry is under way: whether its time has come, and how to hand it over. */
+/** A message whose retry is in flight: whether its time has come, and how to deliver it. */
 interface Way {
   isOver: boolean
   handOver: () => void
@@ -14,16 +14,16 @@ const name = (by: number): string =>
   by < 0 ? `hands over retries ${-by} ms early` : `hands over retries ${by} ms late`
 
 /**
- * Makes a mutant that hands over every delayed retry `by` milliseconds late, or early where `by` is negative.
+ * Makes a mutant that delivers every delayed retry `by` milliseconds late, or early if `by` is negative.
  *
- * When to use: to see that a suite measures well on a real broker. Retries that are late by twice what the harness allows,
- * and those that are 20 ms early, must be found on any machine, also on a busy one: one that holds a retry may be late itself.
+ * Use it to check that a suite measures well on a real broker. It must find retries that are late by twice the harness's
+ * allowance, and those that are 20 ms early, on any machine, busy ones included. A machine that holds a retry may be late itself.
  */
 export const shifted = (by: number): Mutant => ({
   name: name(by),
   kills: "of many retries at a time, none is early and none is late",
   broker: (broker, fork) => {
-    // The broker may be late itself. So it is asked for a shorter delay, and the retry is held until it is `by` too early.
+    // The broker may be late itself. So it gets a shorter delay, and the retry is held until it is `by` too early.
     const margin = by < 0 ? 200 + broker.capabilities.delayResolution : -by
     const ways = new Map<string, Way>()
     return decorate(broker, {

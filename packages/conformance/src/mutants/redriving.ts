@@ -1,11 +1,11 @@
-/** Redrives and groups that do, or tell, something else. */
+/** Redrives and groups that do, or report, something else. */
 import type { Broker } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes what the dead letters are asked for, or what they answer. */
+/** Changes the requests to the dead letters, or their answers. */
 const letters = (
   name: string,
   kills: string,
@@ -20,7 +20,7 @@ const letters = (
   })
 })
 
-/** Changes what a redrive is asked for, or what it reports. */
+/** Changes the request of a redrive, or its report. */
 const redrives = (
   name: string,
   kills: string,
@@ -44,13 +44,12 @@ const begun = "a live queue that begins with twelve dead letters is not taken fo
 const shared =
   "a queue that was found for one queue and holds letters of two is refused, unless an origin or its name is given"
 
-const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
+const stopped = "a redrive that fixes nothing stops automatically, and its figures are those of the broker"
 
-const known =
-  "what comes back is known through its retries, is not redriven again by the same redrive, and others go on"
+const known = "a letter that comes back is recognised through its retries, and the same redrive continues without it"
 
 const arriving =
-  "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was"
+  "letters that arrive during a redrive in stages are left for the next one, and no success is reported early"
 
 const audited = "an audit is told of each letter before it is redriven or removed, and where it fails, the others stay"
 
@@ -61,15 +60,15 @@ const deaf =
     try {
       await audit?.(letters)
     } catch {
-      // Nobody hears of it.
+      // No report mentions it.
     }
   }
 
-const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
+const edited = "an edited letter stays until its copy has succeeded, and differs from a copy that comes back"
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
-/** Bodies as filters left them, by the ids of their letters. */
+/** Bodies after filters, by the ids of their letters. */
 const written = new Map<string, Uint8Array>()
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -110,7 +109,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   redrives(
     "a redrive that passes over what another reader has",
-    "a redrive beside another reader says what that one has, and another redrive takes it",
+    "a redrive reports the letters of another reader, and another redrive takes them",
     (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, held: 0 }))
   ),
   redrives(

@@ -1,4 +1,4 @@
-/** Brokers that settle wrongly: too often, not at all, or without a word. */
+/** Brokers that settle wrongly: too often, not at all, or silently. */
 import { type Broker } from "@requeue/core"
 import { Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ const retriesLost = (broker: Broker.Service): Broker.Service => ({
 export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "swallows failures of settlements",
-    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    kills: "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     broker: (broker) => ({
       ...broker,
       subscribe: (options) =>
@@ -69,7 +69,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "forgets what was not settled",
     kills:
-      "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+      "where deliveries outlive connections, a message whose ack was lost is redelivered when its lease ends, and is not run",
     broker: (broker) =>
       decorate(broker, {
         onDelivery: (delivery, { onDelivery }) => {
@@ -80,13 +80,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "makes a copy for a retry whose delivery is gone",
     kills:
-      "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+      "a message that was redelivered on a new connection is settled once: a retry of its first delivery makes no second one",
     broker: retriesLost
   },
   {
     name: "makes a copy for a retry whose lease is gone",
     kills:
-      "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+      "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     broker: retriesLost
   },
   {
@@ -107,10 +107,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     "extends no leases",
     "a handler may run longer than the lease: it is extended, and the message does not come twice"
   ),
-  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits"),
+  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of waiting messages"),
   {
     name: "tells of the first settlement that fails",
-    kills: "of settlements in one call, each that fails is told, and the others are done",
+    kills: "of settlements in one call, each that fails is reported, and the others are done",
     broker: (broker) => ({
       ...broker,
       subscribe: (options) =>

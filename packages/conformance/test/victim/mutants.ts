@@ -14,12 +14,12 @@ const refused = "that the broker refuses"
 const lostRequest = "that never reaches the broker"
 const lostAnswer = "that the broker never answers"
 
-const single = (failure: string) => `a publish ${failure} ends, and is told as failed unless the message is there`
-const many = (failure: string) => `a batch with a publish ${failure} says of each entry whether it is there`
+const single = (failure: string) => `a publish ${failure} ends, and is reported as failed unless the message is stored`
+const many = (failure: string) => `a batch with a publish ${failure} reports for each entry whether it is stored`
 
 export const patches: ReadonlyArray<Patch> = [
   ...[
-    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    "a lease that is not extended ends: the message comes to another process, and the attempt counts",
     "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it"
   ].map((kills) => ({
     name: "does not count leases that end",
@@ -52,14 +52,14 @@ export const patches: ReadonlyArray<Patch> = [
   },
   {
     name: "never tells of a lost lease",
-    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    kills: "extending reports a lease that has ended, and leaves the other process its delivery",
     file: "victim/subscription.ts",
     text: `return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "lost" }]`,
     replacement: "return []"
   },
   {
     name: "extends by an outdated receipt, and takes the lease away",
-    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    kills: "extending reports a lease that has ended, and leaves the other process its delivery",
     file: "victim/file.ts",
     text: `"UPDATE messages SET leased_until = :until WHERE seq = :seq AND receipt = :receipt AND leased_until > :now"`,
     replacement: `"UPDATE messages SET leased_until = :until, receipt = :receipt WHERE seq = :seq AND :now > 0"`
@@ -80,14 +80,16 @@ export const patches: ReadonlyArray<Patch> = [
   },
   {
     name: "settles the newer delivery by an outdated receipt",
-    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "victim/file.ts",
     text: `"DELETE FROM messages WHERE seq = :seq AND receipt = :receipt"`,
     replacement: `"DELETE FROM messages WHERE seq = :seq AND :receipt <> ''"`
   },
   {
     name: "makes a dead letter of a delivery whose lease has ended",
-    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "victim/subscription.ts",
     text: "receipt.until <= now()\n",
     replacement: "receipt.until <= 0\n"
@@ -204,12 +206,16 @@ export const patches: ReadonlyArray<Patch> = [
     text: `new BrokerError.BrokerError({ broker: "file", operation, reason, detail })`,
     replacement: `new BrokerError.BrokerError({ broker: "file", operation, reason: "Unsupported", detail })`
   })),
-  ...failing([refused, lostRequest], (failure) => `a purge with a look ${failure} says so, or has removed what waits`, {
-    name: "hides that a purge has failed",
-    file: "victim/FileBroker.ts",
-    text: `driver.call("receive", (file) => file.purge(queue, now()))`,
-    replacement: `Effect.orElseSucceed(driver.call("receive", (file) => file.purge(queue, now())), () => 0)`
-  }),
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a purge with a receive ${failure} fails, or has removed the backlog`,
+    {
+      name: "hides that a purge has failed",
+      file: "victim/FileBroker.ts",
+      text: `driver.call("receive", (file) => file.purge(queue, now()))`,
+      replacement: `Effect.orElseSucceed(driver.call("receive", (file) => file.purge(queue, now())), () => 0)`
+    }
+  ),
   ...[
     ["gives a foreign message another id each time", "`file-${seq}`", "`file-${seq}-${Math.random()}`"],
     [
@@ -241,7 +247,7 @@ export const patches: ReadonlyArray<Patch> = [
   }),
   ...failing(
     [refused, lostRequest, lostAnswer],
-    (failure) => `a look for messages ${failure} is followed by others, and loses nothing`,
+    (failure) => `a receive ${failure} is followed by others, and loses nothing`,
     {
       name: "looks for no more messages when a look has failed",
       file: "victim/subscription.ts",
@@ -262,7 +268,7 @@ export const patches: ReadonlyArray<Patch> = [
   ...[
     (failure: string) => `an ack ${failure} is settled in the end, without a second run`,
     (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
-    (failure: string) => `a publish ${failure} ends, and is told as failed unless the message is there`
+    (failure: string) => `a publish ${failure} ends, and is reported as failed unless the message is stored`
   ].flatMap((kills) =>
     failing([lostRequest, lostAnswer], kills, {
       name: "waits for an answer for ever",

@@ -17,11 +17,11 @@ import * as Attributes from "./attributes.ts"
 
 /** Reads and writes contexts in headers. */
 export interface Carrier {
-  /** Reads the context in which a message was created; `undefined` where it carries none. */
+  /** Reads the context in which a message was created; `undefined` if it carries none. */
   readonly creation: (headers: Message.Headers) => Context | undefined
   /** Makes links to the contexts in which messages were created. */
   readonly linksTo: (deliveries: ReadonlyArray<Delivery.Delivery>) => ReadonlyArray<Link>
-  /** Makes headers with a context in them. */
+  /** Makes headers that contain a context. */
   readonly inject: (created: Context, headers: Message.Headers) => Message.Headers
 }
 
@@ -45,15 +45,15 @@ export const make = (propagator: TextMapPropagator): Carrier => {
   }
 }
 
-/** Makes a link to the span of a context; none where the context has no span. */
+/** Makes a link to the span of a context; none if the context has no span. */
 export const linkTo = (from: Context | undefined, attributes: Link["attributes"] = {}): ReadonlyArray<Link> => {
   const spanContext = from && trace.getSpanContext(from)
   return spanContext === undefined ? [] : [{ context: spanContext, attributes }]
 }
 
 /**
- * The context of an Effect. OpenTelemetry's own active context follows promises. In a fiber that is resumed it is lost, or
- * that of another fiber.
+ * The context of an Effect. OpenTelemetry's own active context follows promises. In a resumed fiber it is lost, or it is another
+ * fiber's.
  */
 const Current = EffectContext.Reference<Context | undefined>("@requeue/opentelemetry/Current", {
   defaultValue: () => undefined
@@ -70,7 +70,7 @@ export const within = <A>(inner: Context, handler: () => A): A => {
   return Effect.provideService(traced, Current, inner) as A // the handler's Effect, with references added
 }
 
-/** The context of the running fiber: that of its span, else OpenTelemetry's active one. */
+/** The context of the running fiber: its span's, else OpenTelemetry's active one. */
 export const current: Effect.Effect<Context> = Effect.gen(function* () {
   const base = (yield* Current) ?? context.active()
   const span = Option.getOrUndefined(yield* Effect.serviceOption(Tracer.ParentSpan))

@@ -9,7 +9,7 @@ import type { Instrumentation } from "./send.ts"
 import * as Settlements from "./settlements.ts"
 
 /**
- * The error with its stack as JavaScript writes one, for `exception.stacktrace`.
+ * The error with its stack in JavaScript's format, for `exception.stacktrace`.
  *
  * https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/
  */

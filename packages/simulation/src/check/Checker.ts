@@ -1,6 +1,6 @@
 /**
- * The checker: reads a whole history and names what breaks the design. It is written from the design and shares no code with
- * the core, so that both would have to be wrong in the same way.
+ * The checker: reads a whole history and names what breaks the design. It was written from the design and shares no code with the
+ * core: a defect stays hidden only if both are wrong in the same way.
  */
 import type { History } from "../History.ts"
 import type { Scenario } from "../Scenario.ts"
@@ -39,7 +39,7 @@ import type { Violation } from "./Violation.ts"
 
 export type { Violation } from "./Violation.ts"
 
-/** Those that say most about a cause come first. */
+/** Those that explain most come first. */
 const laws: ReadonlyArray<Law> = [
   defects,
   books,
@@ -72,7 +72,7 @@ const laws: ReadonlyArray<Law> = [
   liveness
 ]
 
-/** All that a history breaks, in the order of time. Empty: it is as the design wants it. */
+/** Returns all violations of a history, in order of time. Empty: it conforms to the design. */
 export const check = (scenario: Scenario, history: History): ReadonlyArray<Violation> => {
   const lives = readLives(scenario, history)
   return laws.flatMap((law) => law(lives)).toSorted((a, b) => a.at - b.at)

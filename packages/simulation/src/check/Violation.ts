@@ -1,4 +1,4 @@
-/** Violations: what a law says about a history that breaks it. */
+/** Violations: what a law reports about a history that breaks it. */
 import type { Delivery, Key } from "../History.ts"
 
 /** A law that a history breaks, and where. */

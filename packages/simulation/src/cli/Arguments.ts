@@ -1,11 +1,11 @@
-/** The arguments of `npm run simulate`, and what is wrong with them. */
+/** The arguments of `npm run simulate`, and their errors. */
 import { parseArgs } from "node:util"
 import { type Kind, kinds } from "../Scenario.ts"
 
-/** Something that the caller can mend: it is said in one line. */
+/** An error that the caller can fix: it is printed in one line. */
 export class Misuse extends Error {}
 
-/** The thing that is asked for. `whole`: nothing is shrunk. */
+/** The requested action. `whole`: nothing is shrunk. */
 export type Arguments =
   | { readonly _tag: "Help" }
   | { readonly _tag: "Seed"; readonly seed: number; readonly kinds: ReadonlyArray<Kind>; readonly whole: boolean }
@@ -60,14 +60,14 @@ const kindsOf = ({ kind: named }: Values): ReadonlyArray<Kind> => {
   return found
 }
 
-/** A campaign never shrinks, so that `whole` may be given and changes nothing. */
+/** A campaign never shrinks, so `whole` is allowed and changes nothing. */
 const alone: Partial<Record<keyof Values, ReadonlyArray<keyof Values>>> = {
   seed: ["kind", "whole"],
   scenario: ["whole"]
 }
 
 const exclude = (values: Values): void => {
-  const given = Object.keys(values) as Array<keyof Values> // parseArgs leaves out what is not given.
+  const given = Object.keys(values) as Array<keyof Values> // parseArgs leaves out missing arguments
   for (const one of given) {
     const other = alone[one] && given.find((name) => name !== one && !alone[one]!.includes(name))
     if (other !== undefined) throw new Misuse(`--${one} and --${other} exclude each other`)

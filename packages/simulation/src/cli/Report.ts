@@ -1,11 +1,11 @@
-/** Reports of campaigns: all that must be known to believe one, and to run a failure of it again. */
+/** Reports of campaigns: everything needed to trust one, and to run a failure again. */
 import type * as Campaign from "../Campaign.ts"
 import type * as Chunk from "../Chunk.ts"
 import * as Coverage from "../Coverage.ts"
 import type * as Range from "../Range.ts"
 import * as Scenario from "../Scenario.ts"
 
-/** A campaign's report, as it is written to a file. */
+/** A campaign's report as written to a file. */
 export interface Report {
   /** The command that ran it. */
   readonly command: string
@@ -20,12 +20,12 @@ export interface Report {
   readonly facts: number
   readonly cpuSeconds: number
   readonly seedsPerCpuSecond: number
-  /** Of this run, which may have gone on where another one was stopped. */
+  /** Of this run, which may have continued an earlier one. */
   readonly wallSeconds: number
   readonly failures: ReadonlyArray<Chunk.Failure & { readonly replay: string }>
   /** The part of the seeds in which each situation was seen. */
   readonly seen: Readonly<Record<string, string>>
-  /** The situations that were seen too rarely; a sentence where that cannot be told. */
+  /** The situations that were seen too rarely; a sentence if that is unknown. */
   readonly missing: ReadonlyArray<string> | string
 }
 
@@ -35,7 +35,7 @@ export const replayOf = (seed: number, kinds: ReadonlyArray<Scenario.Kind>): str
   return `npm run simulate -- --seed ${seed}${isAll ? "" : kinds.map((kind) => ` --kind ${kind}`).join("")}`
 }
 
-/** The least part of all seeds in which every situation must be seen; fewer seeds than these prove nothing. */
+/** The minimum part of all seeds in which every situation must be seen, and the minimum number of seeds that proves anything. */
 const leastSeen = 0.01
 const seedsForCoverage = 10_000
 

@@ -1,4 +1,4 @@
-/** The doings of handlers: of one run, and what they tend to do in all runs of a seed. */
+/** Behaviours of handlers: in one run, and by tendency in all runs of a seed. */
 import { type Behaviour, type Call, thrown } from "../Scenario.ts"
 import type * as Draw from "../world/Draw.ts"
 
@@ -28,7 +28,7 @@ export interface Mood {
 
 /** The mood of a seed. */
 export const mood = (random: Random, hasPeople: boolean): Mood => ({
-  // People need dead letters to work with.
+  // Operators need dead letters to work with.
   fails: random.pick(hasPeople ? [0.5, 0.9] : [0, 0.2, 0.5, 0.9]),
   calls: random.pick([0, 0, 0.2, 0.6]),
   slow: random.pick([0, 0.2, 0.6]),
@@ -36,7 +36,7 @@ export const mood = (random: Random, hasPeople: boolean): Mood => ({
   hangs: random.pick([0, 0, 0, 0.1])
 })
 
-/** The doings of a handler in one run. */
+/** The behaviour of a handler in one run. */
 export const behaviour = (random: Random, mood: Mood, handlerTimeout: number): Behaviour => {
   const hangs = random.chance(mood.hangs)
   const first = calls(random, mood.calls)

@@ -1,11 +1,11 @@
-/** Scenarios of people who redrive dead letters, while something is in their way. */
+/** Scenarios of operators who redrive dead letters while something fails. */
 import type { Scenario } from "../Scenario.ts"
 import type * as Draw from "../world/Draw.ts"
 import { alone, calm, burst, each } from "./Shapes.ts"
 
 type Random = Draw.Sequence
 
-/** Dead letters, which a person redrives now and then. */
+/** Dead letters, which an operator redrives now and then. */
 const letters = (scenario: Scenario, random: Random, redrives: number): Scenario => ({
   ...scenario,
   versions: each(scenario, { maxAttempts: 1, immediate: 0, deadLetter: "work.dlq", consumerBackoff: undefined }),
@@ -19,7 +19,7 @@ const letters = (scenario: Scenario, random: Random, redrives: number): Scenario
   calmAt: redrives * 60_000
 })
 
-/** The way of people to the broker is bad. */
+/** The operators' connection to the broker is bad. */
 export const troubled = (scenario: Scenario, random: Random): Scenario => {
   const places = {
     push: ["operator", "operator consume", "operator publish"],
@@ -34,7 +34,7 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
   }
 }
 
-/** Their connection breaks, and what comes again has no name. */
+/** Their connection breaks, and redeliveries have no identity. */
 export const nameless = (scenario: Scenario, random: Random): Scenario => ({
   ...letters(scenario, random, 6),
   isNameless: true,

@@ -1,4 +1,4 @@
-/** Shapes of scenarios that twists have in common. */
+/** Shapes of scenarios that several twists share. */
 import type { Behaviour, Process, Rates, Scenario, Sending, Version } from "../Scenario.ts"
 
 /** No faults. */
@@ -16,7 +16,7 @@ export const burst = (count: number, at: number, run: Partial<Behaviour>, runs =
     runs: Array.from({ length: runs }, () => ({ takes: 0, ...run }))
   }))
 
-/** The first process alone, which lives on. */
+/** Only the first process, which lives on. */
 export const alone = ({ processes }: Scenario, lives: Process["lives"] = []): ReadonlyArray<Process> =>
   processes.slice(0, 1).map((process) => ({ ...process, startsAt: 0, lives, freezes: [] }))
 

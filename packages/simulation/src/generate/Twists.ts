@@ -1,6 +1,6 @@
 /**
- * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. What a twist draws is its own, so
- * that all other seeds are what they were.
+ * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. A twist has its own random numbers,
+ * so all other seeds stay unchanged.
  */
 import type { Kind, Operation, Scenario } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
@@ -11,9 +11,9 @@ type Random = Draw.Sequence
 
 /** A twist. */
 interface Twist {
-  /** Says what it is for. */
+  /** Its purpose. */
   readonly name: string
-  /** The kinds of brokers that it is for. Default: all. */
+  /** The kinds of brokers that have it. Default: all. */
   readonly kinds?: ReadonlyArray<Kind>
   /** The part of their seeds that has it. */
   readonly part: number
@@ -99,7 +99,7 @@ const twists: ReadonlyArray<Twist> = [
           reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
         }
       ],
-      // Some are lost again and again before they are refused.
+      // Some are lost repeatedly before they are refused.
       ...(random.chance(0.5) ? { rates: { ...calm, cut: random.pick([0.2, 0.4]) }, focus: "consume" } : {})
     })
   },
@@ -115,7 +115,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "answers to retries are lost, and their messages come again meanwhile",
+    name: "answers to retries are lost, and their messages are redelivered meanwhile",
     kinds: ["lease"],
     part: 0.04,
     of: (scenario, random) => ({
@@ -140,7 +140,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "leases end while they are extended, and their messages come again",
+    name: "leases end while they are extended, and their messages are redelivered",
     kinds: ["lease"],
     part: 0.06,
     of: (scenario, random) => ({
@@ -157,7 +157,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "copies have no answer, while leases are short and deliveries come again",
+    name: "copies have no answer, while leases are short and messages are redelivered",
     kinds: ["lossy"],
     part: 0.06,
     of: (scenario, random) => ({

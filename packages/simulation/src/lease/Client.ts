@@ -53,7 +53,7 @@ const waits = { poll: 20_000, purge: 1000 }
 /** Milliseconds for which messages that a purge receives are hidden. */
 const purgeLease = 30_000
 
-/** Messages that only wait for their removal, and are remembered at least. */
+/** Minimum number of messages remembered that only wait for their removal. */
 const copiedLimit = 1000
 
 interface Dependencies {
@@ -102,7 +102,7 @@ const subscribing =
 
     const receive = (message: Received): void => {
       const { handle, messageId } = message
-      // A handler that ran at once, for one that came before it, may have killed the process.
+      // A handler that ran at once, for an earlier message, may have killed the process.
       if (!machine.isAlive()) return
       if (copied.has(messageId)) return void machine.run(requests.remove([handle]))
       const receivedAt = machine.monotonic()
@@ -129,8 +129,7 @@ const subscribing =
     })
 
     /**
-     * Handlers may have begun what is unsettled, so that its attempt counts. What the polls under way still bring has
-     * reached nobody.
+     * Handlers may have begun unsettled messages, so their attempt counts. Messages of polls in flight have reached no handler.
      */
     const close = Effect.gen(function* () {
       isClosed = true
@@ -158,7 +157,7 @@ const firstOf = (results: Requests.Results): Effect.Effect<void, BrokerError.Bro
 
 const adminOf = ({ counts, receive, remove }: Requests.Requests): Client["admin"] => ({
   counts,
-  /** Receives and removes until nothing more comes. */
+  /** Receives and removes until the queue is empty. */
   purge: Effect.fnUntraced(function* (queue) {
     for (let count = 0; ; ) {
       const some = yield* receive({ queue, count: Requests.batch, lease: purgeLease, wait: waits.purge })

@@ -12,7 +12,7 @@ export interface Deliveries {
   readonly unsettled: () => ReadonlyArray<Delivery.Delivery>
   readonly began: (delivery: Delivery.Delivery) => void
   readonly ended: (delivery: Delivery.Delivery) => void
-  /** Renews leases, and answers those that are lost. Of another failure the next call will tell. */
+  /** Renews leases, and returns those that are lost. The next call shows any other failure. */
   readonly extend: Broker.Subscription["extend"]
 }
 
@@ -34,7 +34,7 @@ export const make = ({ lease, machine, onEnd, requests }: Dependencies): Deliver
     if (deliveries.delete(delivery)) onEnd()
   }
 
-  /** Ends deliveries whose lease has ended, as the core gives up some of them without a word. */
+  /** Ends deliveries whose lease has ended, because the core abandons some of them silently. */
   const watch = (): void => {
     if (isWatching || deliveries.size === 0) return
     isWatching = true

@@ -1,11 +1,11 @@
-/** Messages that were received: until when each is hidden, and by which receipt it can be settled. */
+/** Messages that were received: until when each is hidden, and which receipt can settle it. */
 import { epoch } from "../world/Machine.ts"
 import type * as Store from "../world/Store.ts"
 import type { Due, World } from "../world/World.ts"
 
-/** A message as a receive answers it. */
+/** A message as a receive returns it. */
 export interface Received {
-  /** The receipt, another one for each receive. */
+  /** The receipt, a new one for each receive. */
   readonly handle: number
   /** The broker's own name of the copy. */
   readonly messageId: string
@@ -31,21 +31,21 @@ interface Message {
 
 /** All messages that were received. */
 export interface Leases {
-  /** Hands a copy out, and hides it for so many milliseconds. */
+  /** Delivers a copy, and hides it for this many milliseconds. */
   readonly hand: (held: Store.Held, process: string, lease: number) => Received
   /** The message that a receipt was for. */
   readonly find: (handle: number) => Message | undefined
-  /** Hides a message that is being worked on for so many milliseconds from now. */
+  /** Hides a message in progress for this many milliseconds from now. */
   readonly extend: (message: Message, millis: number) => void
-  /** Puts a message back, to be handed out after so many milliseconds. */
+  /** Returns a message, to be delivered after this many milliseconds. */
   readonly giveBack: (message: Message, millis: number) => void
-  /** A copy is in its queue no more. Must be called before it goes. */
+  /** A copy has left its queue. Must be called before it leaves. */
   readonly end: (held: Store.Held) => void
-  /** Those that are hidden. */
+  /** The hidden messages. */
   readonly hidden: (queue: string) => ReadonlyArray<Message>
 }
 
-/** No message was received yet. */
+/** Nothing received yet. */
 export const make = (world: World, store: Store.Store): Leases => {
   const messages = new Map<Store.Held, Message>()
   const receipts = new Map<number, Message>()

@@ -1,13 +1,13 @@
-/** Long polls under a credit: one at a time, and more while they come back full. None is ever cut off. */
+/** Long polls under a credit: one at a time, and more while they return full. None is ever cut off. */
 import type { Machine } from "../world/Machine.ts"
 
 /** The polls of one queue. */
 export interface Polls {
-  /** Sets how many deliveries may be in flight. */
+  /** Sets the maximum number of deliveries in flight. */
   readonly credit: (limit: number) => void
-  /** Fewer deliveries may be in flight than before. */
+  /** Frees a part of the deliveries in flight. */
   readonly refresh: () => void
-  /** Starts no further polls, and calls back when those under way have ended. */
+  /** Starts no further polls, and calls back when those in flight have ended. */
   readonly close: (done: () => void) => void
 }
 
@@ -15,7 +15,7 @@ interface Options {
   readonly machine: Machine
   /** The number of deliveries in flight. */
   readonly inFlight: () => number
-  /** Polls for up to `count` messages, and calls back with the number that came, or `undefined` when it failed. */
+  /** Polls for up to `count` messages, and calls back with the number that arrived, or `undefined` if it failed. */
   readonly poll: (count: number, done: (came: number | undefined) => void) => void
 }
 
@@ -25,7 +25,7 @@ const most = 3
 /** Messages of one poll. */
 const size = 10
 
-/** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the longest. */
+/** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the maximum. */
 const pauses = { first: 250, longest: 10_000 }
 
 /** Polls nothing until there is credit. */

@@ -7,7 +7,7 @@ import type { Leases, Received } from "./Leases.ts"
 export interface Poll {
   readonly process: string
   readonly queue: string
-  /** The most messages. */
+  /** The maximum number of messages. */
   readonly count: number
   /** Milliseconds for which the messages are hidden. */
   readonly lease: number
@@ -24,7 +24,7 @@ export interface Redrive {
 /** The receives of all queues. */
 export interface Receives {
   readonly poll: (poll: Poll, answer: (messages: ReadonlyArray<Received>) => void) => void
-  /** Answers polls as long as there are messages for them. */
+  /** Answers polls while there are messages for them. */
   readonly serve: (queue: string) => void
   /** Ends the polls that wait. */
   readonly drop: () => void
@@ -35,7 +35,7 @@ interface Waiting extends Poll {
   readonly end: Due
 }
 
-/** No poll waits. `redriveOf` tells the redrive of a queue. */
+/** No poll waits. `redriveOf` returns the redrive of a queue. */
 export const make = (
   world: World,
   store: Store,
@@ -62,7 +62,7 @@ export const make = (
     return found
   }
 
-  /** One that is being worked on, handed out as if it were not. */
+  /** A message that another consumer is working on, delivered nevertheless. */
   const echo = ({ lease, process, queue }: Poll): ReadonlyArray<Received> => {
     const inFlight = leases.hidden(queue).filter(({ expiry }) => expiry !== undefined)
     if (inFlight.length === 0 || !world.fault("echo", `${process} receive ${queue}`)) return []

@@ -8,7 +8,7 @@ import type { Received } from "./Leases.ts"
 import type { Poll, Redrive } from "./Receives.ts"
 import type { Counts, Hiding, Refusals, Sending, Server } from "./Server.ts"
 
-/** The error of each entry, in order; `undefined` where the server has done what was asked. */
+/** The error of each entry, in order; `undefined` if the server has done the request. */
 export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
 
 type Asked<A> = Effect.Effect<A, BrokerError.BrokerError>
@@ -39,7 +39,7 @@ interface How {
   readonly operation: string
   /** Milliseconds that the server may wait with its answer. Default: 0. */
   readonly wait?: number
-  /** Whether the driver makes a call that had no answer again. Default: true. */
+  /** Whether the driver repeats a call that had no answer. Default: true. */
   readonly repeats?: boolean
 }
 
@@ -101,7 +101,7 @@ export const make = (machine: Machine, calls: Calls, server: Server): Requests =
     send: (queue, entries) => each({ operation: `send ${queue}` }, entries, (some) => server.send(name, queue, some)),
     remove: (handles, why = "settled") =>
       each({ operation: "remove" }, handles, (some) => server.remove(name, some, why)),
-    // A second time would count the seconds anew, and might take back what was asked after the first.
+    // A second call would restart the seconds, and might undo what was requested after the first.
     hide: (entries) => each({ operation: "hide", repeats: false }, entries, (some) => server.hide(name, some))
   }
 }

@@ -1,18 +1,18 @@
 /**
- * A broker with leases, as SQS is: many processes poll it, what they receive is hidden for a while, and each call has its
- * own answer.
+ * A broker with leases, such as SQS: many processes poll it, received messages are hidden for a while, and each call has its own
+ * answer.
  *
  * | unkindness | source |
  * | --- | --- |
- * | a receive counts, and hides what it brought, though its answer is lost; so does a poll whose caller is dead | https://github.com/aws/aws-sdk-js/issues/2350 |
- * | a receive brings fewer messages than there are, and not in their order | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html |
- * | a message is handed out though its lease is not over | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html |
- * | a message that was deleted comes again | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
+ * | a receive counts, and hides its messages, though its answer is lost; so does a poll whose caller is dead | https://github.com/aws/aws-sdk-js/issues/2350 |
+ * | a receive returns fewer messages than there are, and not in their order | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html |
+ * | a message is delivered though its lease is not over | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html |
+ * | a message that was deleted is redelivered | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
  * | a delete by a receipt that is not the last one succeeds, and does nothing | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
- * | a lease that is over is not extended, and none is 12 hours after the receive; by a receipt that is not the last one it is not either, whatever is answered | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html |
+ * | a lease is not extended once it is over, nor beyond 12 hours after the receive, nor by a receipt that is not the last one, whatever the answer | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html |
  * | single entries of a batch fail | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html |
  * | a message that was received too often is moved away by the next receive, and keeps its count there | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html |
- * | a delay has 15 minutes at most | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html |
+ * | a delay is 15 minutes at most | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html |
  * | counts are wrong until nothing has happened for a minute | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html |
  */
 import * as Store from "../world/Store.ts"
@@ -27,7 +27,7 @@ export interface Sending {
   readonly of: number | undefined
 }
 
-/** For how long a message is hidden from now. `isBack`: it goes back to the queue, it is not worked on. */
+/** How long a message is hidden from now. `isBack`: it returns to the queue, no consumer works on it. */
 export interface Hiding {
   readonly handle: number
   readonly seconds: number
@@ -37,7 +37,7 @@ export interface Hiding {
 /** Why an entry of a batch was not done. */
 type Refusal = "BodyTooLarge" | "Unroutable" | "AccessRefused" | "LeaseLost" | "Throttled" | "Unsupported"
 
-/** The refusal of each entry of a batch, in order; `undefined` where it was done. */
+/** The refusal of each entry of a batch, in order; `undefined` if it was done. */
 export type Refusals = ReadonlyArray<Refusal | undefined>
 
 /** Counts of a queue, none of them exact. */
@@ -47,9 +47,9 @@ export interface Counts {
   readonly delayed: number
 }
 
-/** The server, without the way to it. */
+/** The server, without the connection to it. */
 export interface Server {
-  /** Makes a queue. Of several redrives, the one with the highest count stays. */
+  /** Creates a queue. Of several redrives, the one with the highest count stays. */
   readonly declare: (queue: string, redrive: Receives.Redrive | undefined) => void
   /** Stores a message of a producer outside. */
   readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
@@ -120,7 +120,7 @@ export const make = (world: World): Server => {
   }
 }
 
-/** Whether a client asks for a time that the server does not know: then the client has a defect. */
+/** Whether a client requests an invalid time: then the client has a defect. */
 const isWrong = (world: World, process: string, seconds: number, limit: number): boolean => {
   const isRight = Number.isInteger(seconds) && seconds >= 0 && seconds <= limit
   if (!isRight) world.record({ _tag: "Defect", process, detail: `InvalidParameterValue: ${seconds} s` })
@@ -134,7 +134,7 @@ const settlements = (
   leases: Leases.Leases,
   each: Each
 ): Pick<Server, "hide" | "remove"> => {
-  /** A receipt that is worth nothing any more: it is refused, or taken for good. */
+  /** An outdated receipt: it is refused, or accepted without effect. */
   const outdated = (place: string): Refusal | undefined =>
     world.draw.chance(`${place} outdated`, 0.5) ? "LeaseLost" : undefined
 

@@ -11,7 +11,7 @@ export interface Receipt {
   readonly messageId: string
   /** Monotonic milliseconds. */
   readonly receivedAt: number
-  /** Monotonic milliseconds: until then it is ours. */
+  /** Monotonic milliseconds: until then this client holds it. */
   leaseEnds: number
   /** Whether a call that hides it had no answer, and may still take effect. */
   isUncertain: boolean
@@ -20,11 +20,11 @@ export interface Receipt {
 }
 
 /** The receipt of a delivery of this client. */
-export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // This client makes all of them.
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // this client makes all of them
 
 const handleOf = ({ delivery }: Broker.SettleRequest): number => receiptOf(delivery).number
 
-/** Milliseconds from its receipt for which a message can be hidden, less what the calls take. */
+/** Milliseconds from its receipt for which a message can be hidden, less the time of the calls. */
 export const longest = limits.hidden * 1000 - 10_000
 
 /** Whether its lease has ended. `now` is in monotonic milliseconds. */
@@ -35,7 +35,7 @@ type Command =
   | { readonly _tag: "Hide"; readonly seconds: number }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
-/** All that settling depends on. */
+/** The dependencies of settling. */
 export interface Dependencies {
   readonly queue: string
   readonly maxDeliveries: number
@@ -43,11 +43,11 @@ export interface Dependencies {
   readonly requests: Requests
   readonly toSending: (outgoing: Outgoing.Outgoing, of: number) => Sending
   /**
-   * Messages whose copy is stored, by the server's name. They are settled, whatever becomes of their removal: should the
-   * server hand them out again, they are removed.
+   * Messages whose copy is stored, by the server's name. They are settled, whatever becomes of their removal: if the server
+   * delivers them again, they are removed.
    */
   readonly copied: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
-  /** Called when a delivery is ours no more. */
+  /** Called when this client no longer holds a delivery. */
   readonly onEnd: (delivery: Delivery.Delivery) => void
 }
 
@@ -57,7 +57,7 @@ const commandOf = (
   { copied, machine, maxDeliveries, queue }: Dependencies
 ): Command => {
   const { isUncertain, messageId, receivedAt } = receiptOf(delivery)
-  // Its copy may have been stored after it had come again.
+  // Its copy may have been stored after it was redelivered.
   if (copied.has(messageId)) return { _tag: "Remove" }
   const now = machine.wallClock()
   switch (settlement._tag) {
@@ -73,7 +73,7 @@ const commandOf = (
       return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
     }
     case "Release":
-      // The server counts every receive: what waits, or may be received only once more, waits as a copy.
+      // The server counts every receive: a delayed message, or one that may be received only once more, waits as a copy.
       return settlement.delay === 0 && delivery.attempts < maxDeliveries
         ? { _tag: "Hide", seconds: 0 }
         : { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
@@ -108,14 +108,14 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { copied, machine, onEnd, requests } = env
   const execute = executing(env)
 
-  /** Whether a delivery is ours no more. */
+  /** Whether this client no longer holds a delivery. */
   const isLost = ({ delivery, settlement }: Broker.SettleRequest): boolean => {
     const receipt = receiptOf(delivery)
     if (receipt.isSettling) return true
     if (!isExpired(receipt, machine.monotonic())) return false
     receipt.isSettling = true
     onEnd(delivery)
-    // It may still be there, and then nobody else need work on it. The server would tell success in any case.
+    // It may still exist, and then no other consumer need work on it. The server would report success in any case.
     if (settlement._tag === "Ack" || settlement._tag === "Drop" || copied.has(receipt.messageId))
       machine.run(requests.remove([receipt.number]))
     return true

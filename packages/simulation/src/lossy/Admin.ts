@@ -9,7 +9,7 @@ import type { Settings } from "./Protocol.ts"
 import type { Server } from "./Server.ts"
 import * as Session from "./Session.ts"
 
-/** Milliseconds that `purge` waits for messages that were counted. */
+/** Milliseconds that `purge` waits for counted messages. */
 const longest = 3000
 
 /** Messages that it takes at a time. */
@@ -54,7 +54,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
       }
     )
 
-  /** Receives up to so many messages, fewer when no more arrive, and gives back those that `onDelivery` does not settle. */
+  /** Receives up to this many messages, fewer if no more arrive, and returns those that `onDelivery` does not settle. */
   const receive = (
     queue: string,
     count: number,
@@ -89,7 +89,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
           yield* everywhere("purge", (server) => server.empty(queue))
           return ready + delayed
         }
-        // To empty a queue would take messages away from consumers that have them: they are received one by one.
+        // Emptying a queue would take messages away from consumers: so they are received one by one.
         if (ready > 0) yield* receive(queue, ready, (delivery) => Session.finish(Session.receiptOf(delivery)))
         return ready
       })

@@ -1,18 +1,18 @@
-/** The channels of a daemon, and its searches for what is due in them. */
+/** The channels of a daemon, and its searches for due messages. */
 import type { World } from "../world/World.ts"
 
 /** The channels of a daemon. */
 export interface Channels {
-  /** Makes a channel, if there is none of this name. */
+  /** Makes a channel, unless it exists. */
   readonly open: (queue: string) => void
   readonly names: () => ReadonlyArray<string>
   /** Milliseconds until the daemon notices that this delay is over. */
   readonly noticed: (queue: string, delay: number) => number
-  /** A daemon that begins again knows its channels from the start. */
+  /** A daemon that restarts knows its channels at once. */
   readonly reread: () => void
 }
 
-/** Milliseconds between two searches for what is due, and between two searches for new channels. */
+/** Milliseconds between two searches for due messages, and between two searches for new channels. */
 const searches = { due: 100, channels: 5000 }
 
 const nextOf = (time: number, interval: number): number => Math.ceil(time / interval) * interval

@@ -18,7 +18,7 @@ import * as Settling from "./Settling.ts"
 export interface Daemons {
   readonly servers: ReadonlyArray<Server>
   readonly settings: Settings
-  /** Whether every retry is a copy, so that it says when it is due, and what failed. */
+  /** Whether every retry is a copy, which carries its time and its error. */
   readonly isExact: boolean
 }
 
@@ -46,7 +46,7 @@ const capabilitiesOf = ({ isExact, settings }: Daemons): Capabilities.Capabiliti
 /** The client of one process. */
 export const make = (world: World, machine: Machine, daemons: Daemons): Client => {
   const { isExact, settings } = daemons
-  // The order in which nsqlookupd names the daemons is mixed anew by every process.
+  // Every process shuffles the order in which nsqlookupd names the daemons.
   const isMixed = world.draw.chance(`${machine.name} order`, 0.5)
   const servers = isMixed ? daemons.servers.toReversed() : daemons.servers
   const consumers = new Set<Consumer.Consumer>()

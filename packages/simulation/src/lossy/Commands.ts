@@ -13,17 +13,17 @@ interface Dependencies {
   readonly store: Store.Store
   readonly channels: Channels
   readonly flights: Flights
-  /** Hands out what waits in a queue. */
+  /** Delivers the waiting messages of a queue. */
   readonly serve: (queue: string) => void
   /** Whether nothing can be stored now. */
   readonly isFull: () => boolean
-  /** Reads nothing more of a connection. */
+  /** Stops reading from a connection. */
   readonly leave: (connection: Connection) => void
 }
 
 type Publish = Extract<Up, { _tag: "Pub" }>
 
-/** The reason why a publish is refused, if it is. */
+/** The reason why a publish is refused, if any. */
 const refusal = (from: Connection, { delay, parcel, queue }: Publish, dependencies: Dependencies) => {
   const { isFull, name, settings, world } = dependencies
   if (isFull() || world.fault("busy", `${from.process} publish ${name}`)) return "Throttled"

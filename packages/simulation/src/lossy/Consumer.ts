@@ -12,11 +12,11 @@ import * as Session from "./Session.ts"
 export interface Consumer {
   readonly credit: (limit: number) => void
   readonly isUp: () => boolean
-  /** Gives back everything that it holds. `then` is called when the daemons have read that, or after a while. */
+  /** Returns everything that it holds. `then` is called when the daemons have read that, or after a while. */
   readonly close: (then: () => void) => void
 }
 
-/** Milliseconds until another connection has its turn, and for which a connection that is closed waits for its daemon. */
+/** Milliseconds between two rotations of connections, and for which a closed connection waits for its daemon. */
 const waits = { turn: 50, close: 2000 }
 
 /** The consumer's owner. */
@@ -24,13 +24,13 @@ interface Owner {
   readonly queue: string
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
-  /** When a message may come that this process has requeued, in milliseconds since the epoch. */
+  /** When a message that this process has requeued may be redelivered, in milliseconds since the epoch. */
   readonly takeDue: (receipt: Session.Receipt) => number | undefined
-  /** A connection came or went. */
+  /** A connection opened or closed. */
   readonly onChange: () => void
 }
 
-/** When the delay is over by the daemon's clock, the publisher's is not asked. */
+/** When the delay is over by the daemon's clock, the publisher's does not matter. */
 const notBefore = (metadata: Metadata.Metadata, { parcel: { deferred }, timestamp }: Message, now: number): number =>
   deferred !== undefined && timestamp + deferred <= now ? 0 : metadata.notBefore
 
@@ -120,7 +120,7 @@ export const open = (machine: Machine, servers: ReadonlyArray<Server>, settings:
   let isClosing = false
   let isTurning = false
 
-  /** Connections take turns while messages wait for one that has no room. */
+  /** Connections rotate while messages wait for one without room. */
   const onWaiting = (): void => {
     if (isTurning || isClosing || servers.length === 1) return
     isTurning = true

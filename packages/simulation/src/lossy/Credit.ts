@@ -1,6 +1,6 @@
 /**
- * One credit over the connections of a subscription to several daemons: what is held and what may still come are together
- * never more than the credit.
+ * One credit over the connections of a subscription to several daemons: deliveries held and deliveries that may still arrive
+ * never exceed the credit together.
  */
 
 /** A connection's part in the credit. */
@@ -17,12 +17,12 @@ export interface Member {
 export interface Credit {
   readonly set: (limit: number) => void
   readonly join: (member: Member) => void
-  /** Its deliveries count no more. */
+  /** Its deliveries no longer count. */
   readonly leave: (member: Member) => void
-  /** A delivery of this member counts no more. */
+  /** A delivery of this member no longer counts. */
   readonly settled: (member: Member) => void
   readonly distribute: () => void
-  /** Gives a connection its turn that has nothing and can get nothing, or else the next one. */
+  /** Selects a connection that has nothing and can receive nothing, or else the next one. */
   readonly turn: () => void
 }
 
@@ -30,7 +30,7 @@ export interface Credit {
 export const make = (): Credit => {
   const members = new Set<Member>()
   let limit = 0
-  /** The place of the connection that has the first turn. */
+  /** The index of the connection that is first. */
   let first = 0
   /** Whether a part of the credit waits for the next settlement. */
   let isShort = false
@@ -38,7 +38,7 @@ export const make = (): Credit => {
   const held = (): number => [...members].reduce((sum, member) => sum + member.held, 0)
   const living = (): ReadonlyArray<Member> => [...members].filter(({ isOpen }) => isOpen())
 
-  /** `withheld` is a part of the credit that is given to nobody yet. */
+  /** `withheld` is a part of the credit that no connection has yet. */
   const distribute = (withheld = 0): void => {
     const open = living()
     if (open.length === 0) return
@@ -75,14 +75,14 @@ export const make = (): Credit => {
     },
     settled: (member) => {
       member.held--
-      // Its room stays with it, so that as little credit as possible moves while deliveries are on their way.
+      // Its room stays with it, which moves as little credit as possible while deliveries are in flight.
       if (isShort || !member.isOpen()) distribute()
     },
     distribute: () => distribute(),
     turn: () => {
       const starved = living().findIndex((member) => member.held === 0 && member.share === 0)
       first = starved < 0 ? first + 1 : starved
-      // Who is full gives up a place with the next settlement.
+      // A full connection frees a place with the next settlement.
       distribute(held() >= limit ? 1 : 0)
     }
   }

@@ -5,13 +5,13 @@ import type { Due, World } from "../world/World.ts"
 import type { Channels } from "./Channels.ts"
 import type { Opened, Settings } from "./Protocol.ts"
 
-/** A connection, as the daemon has it. */
+/** A connection, as the daemon sees it. */
 export interface Connection {
   readonly wire: Opened
   readonly process: string
   readonly onWaiting: (() => void) | undefined
   queue: string | undefined
-  /** Messages that it wants in flight. */
+  /** Its requested number of messages in flight. */
   ready: number
   inFlight: number
   /** Whether its frames are read. */
@@ -29,11 +29,11 @@ interface Flight {
 
 /** The flights of a daemon. */
 export interface Flights {
-  /** Hands a message out. */
+  /** Delivers a message. */
   readonly send: (to: Connection, held: Held) => void
-  /** Takes a message out of flight; tells the connection when it has none of this id. */
+  /** Takes a message out of flight; reports an unknown id to the connection. */
   readonly land: (from: Connection, id: number) => Flight | undefined
-  /** Renews a lease; tells the connection when it has no message of this id. */
+  /** Renews a lease; reports an unknown id to the connection. */
   readonly touch: (from: Connection, id: number) => void
   /** Takes all messages out of flight, by default of all queues. */
   readonly landAll: (queue?: string) => ReadonlyArray<Flight>
@@ -59,7 +59,7 @@ export const make = (
     flight.to.inFlight--
   }
 
-  /** The lease of a delivery ends after so many milliseconds. */
+  /** The lease of a delivery ends after this many milliseconds. */
   const lend = (flight: Flight, millis: number): void => {
     const { delivery, held, since } = flight
     const left = Math.min(millis, since + longestLease - world.now())

@@ -1,23 +1,23 @@
-/** The connection of a publisher to one daemon, on which answers come in the order of the publishes. */
+/** The connection of a publisher to one daemon, which answers in the order of the publishes. */
 import type { BrokerError } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import * as Link from "./Link.ts"
 import type { Server } from "./Server.ts"
 import type { Down, Up } from "./Protocol.ts"
 
-/** The outcome of a publish. `unread`: the daemon has refused one before it, and read nothing more. */
+/** The outcome of a publish. `unread`: the daemon has refused an earlier one, and stopped reading. */
 export type Outcome = "stored" | "unread" | BrokerError.BrokerError
 
-/** A connection that is kept. */
+/** A permanent connection. */
 export interface Line {
   readonly server: Server
   readonly isOpen: () => boolean
   readonly ask: (frame: Up, then: (outcome: Outcome) => void) => void
-  /** Breaks the connection, so that it is made again. */
+  /** Breaks the connection, which is then restored. */
   readonly reset: () => void
 }
 
-/** Keeps a connection. `onChange` is called when it comes or goes. */
+/** Keeps a connection. `onChange` is called when it opens or closes. */
 export const open = (machine: Machine, server: Server, onChange: () => void): Line => {
   const asked: Array<(outcome: Outcome) => void> = []
 
@@ -33,7 +33,7 @@ export const open = (machine: Machine, server: Server, onChange: () => void): Li
         if (frame._tag === "Ok") return asked.shift()?.("stored")
         if (frame._tag !== "Refused") return
         connection.cut(true)
-        const reason = frame.reason as BrokerError.Reason // The server refuses with reasons of errors only.
+        const reason = frame.reason as BrokerError.Reason // the server's reasons are all reasons of errors
         asked.shift()?.(Link.errorOf("publish", reason, "the daemon refuses it"))
         endAll("unread")
       },

@@ -1,27 +1,27 @@
-/** Connections of a client to a daemon, which are made again for ever. */
+/** Connections of a client to a daemon, which are always restored. */
 import { BrokerError } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import type { Down, Ends, Opened } from "./Protocol.ts"
 import type { Server } from "./Server.ts"
 
-/** Milliseconds after which an answer is not waited for. */
+/** Milliseconds after which an answer is late. */
 export const timeout = 10_000
 
-/** Pauses between attempts to connect again, in milliseconds. The first attempt is made at once. */
+/** Pauses between attempts to reconnect, in milliseconds. The first attempt is made at once. */
 const pauses = { first: 100, factor: 1.5, longest: 5000 }
 
 /** An error of this client. */
 export const errorOf = (operation: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "lossy", operation, reason, detail })
 
-/** A connection that is kept. */
+/** A permanent connection. */
 export interface Link {
   readonly current: () => Opened | undefined
-  /** It is not made again once it has ended. */
+  /** It is not restored once it has ended. */
   readonly retire: () => void
 }
 
-/** Keeps a connection. `opened` is called for each one, and answers what happens on it. */
+/** Keeps a connection. `opened` is called for each one, and returns its callbacks. */
 export const keep = (machine: Machine, server: Server, place: string, opened: (connection: Opened) => Ends): Link => {
   let current: Opened | undefined
   let isEnding = false

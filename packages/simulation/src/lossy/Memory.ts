@@ -1,13 +1,13 @@
-/** The memory of a consumer of messages that may come again though it has settled them: a daemon does not answer to that. */
+/** Remembers settled messages of a consumer that may be redelivered: a daemon does not confirm settlements. */
 import type { Receipt } from "./Session.ts"
 
 /** A memory of the messages of one queue. */
 export interface Memory {
-  /** Names a message: a daemon gives each one of a queue an id, and never the same again. */
+  /** Names a message: a daemon gives each message of a queue a unique id. */
   readonly nameOf: (receipt: Receipt) => string
-  /** Remembers when a message is due, in milliseconds since the epoch: a daemon that ends in order forgets it. */
+  /** Remembers when a message is due, in milliseconds since the epoch: a daemon that shuts down in order forgets it. */
   readonly requeued: (receipt: Receipt, due: number) => void
-  /** When a message may come; it is forgotten with the answer. */
+  /** Returns when a message is due, and forgets it. */
   readonly takeDue: (receipt: Receipt) => number | undefined
   readonly finished: (receipt: Receipt) => void
   readonly isFinished: (receipt: Receipt) => boolean

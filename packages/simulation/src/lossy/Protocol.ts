@@ -2,7 +2,7 @@
 import type { Parcel } from "../world/Store.ts"
 import type * as Wire from "../world/Wire.ts"
 
-/** A frame from a client. `of` is the delivery that is settled, for the history only: a daemon goes by the message's id. */
+/** A frame from a client. `of` is the settled delivery, for the history only: a daemon uses the message's id. */
 export type Up =
   | {
       readonly _tag: "Pub"
@@ -18,7 +18,7 @@ export type Up =
   | { readonly _tag: "Touch"; readonly id: number }
   | { readonly _tag: "Cls" }
 
-/** A message that is handed out. */
+/** A delivered message. */
 export interface Message {
   readonly _tag: "Message"
   /** The same at each delivery of the message. */
@@ -31,7 +31,7 @@ export interface Message {
   readonly timestamp: number
 }
 
-/** A frame from a daemon. `Ok` answers `Pub` and `Cls`; after `Refused` it reads nothing more. */
+/** A frame from a daemon. `Ok` answers `Pub` and `Cls`; after `Refused` it stops reading. */
 export type Down =
   | { readonly _tag: "Ok" }
   | { readonly _tag: "Refused"; readonly reason: string }
@@ -45,18 +45,17 @@ export interface Settings {
   readonly longestLease: number
   /** The longest delay. */
   readonly cap: number
-  /** Whether messages that wait are in memory; else they are on disk. */
+  /** Whether waiting messages are in memory; else they are on disk. */
   readonly inMemory: boolean
 }
 
 /** The client's end of a connection. */
 export interface Ends extends Pick<Wire.Ends<Up, Down>, "onDown" | "onBroken"> {
   /**
-   * Messages wait for whom there is no room. No daemon says so: it spares a client the regular looks that would find nothing
-   * to do.
+   * Messages wait for a receiver without room. No daemon reports that: it spares a client regular checks that would find nothing.
    */
   readonly onWaiting?: () => void
 }
 
-/** A connection, as both ends have it. */
+/** A connection, as both ends see it. */
 export type Opened = Wire.Wire<Up, Down>

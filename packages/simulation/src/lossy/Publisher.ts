@@ -1,6 +1,6 @@
 /**
- * Publishes on the first daemon that is up, as each process orders them. A publish whose connection is lost before its
- * answer is written again, on any daemon, so that it may be stored twice.
+ * Publishes on the first daemon that is up, in each process's order. A publish whose connection is lost before its answer is
+ * written again, on any daemon, and may then be stored twice.
  */
 import type { BrokerError, Outgoing } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
@@ -20,7 +20,7 @@ interface Origin {
   readonly of: number
   /** The daemon that is the first choice. */
   readonly prefer: Server
-  /** Whether the copy waits on for a time that another process may have set. */
+  /** Whether the copy keeps waiting for a time that another process may have set. */
   readonly isHop: boolean
 }
 
@@ -32,10 +32,10 @@ export interface Publisher {
   readonly ready: (then: Then) => void
 }
 
-/** How often a publish is written whose connection is lost. */
+/** How often a publish is repeated after a lost connection. */
 const rounds = 3
 
-/** The frame of a publish at this time, in milliseconds since the epoch: time in which it has waited counts. */
+/** The frame of a publish at this time, in milliseconds since the epoch: its waiting time counts. */
 const frameOf = (
   { delay, metadata: { notBefore }, queue }: Outgoing.Outgoing,
   parcel: Parcel,
@@ -49,7 +49,7 @@ const frameOf = (
   return { _tag: "Pub", queue, parcel: { ...parcel, deferred: wait }, delay: wait, of }
 }
 
-/** Lines to all daemons, and those who wait for one of them. */
+/** Lines to all daemons, and the publishes that wait for one of them. */
 const makeLines = (machine: Machine, servers: ReadonlyArray<Server>, onChange: () => void) => {
   const waiting = new Set<() => void>()
   const changed = (): void => {
@@ -66,7 +66,7 @@ const makeLines = (machine: Machine, servers: ReadonlyArray<Server>, onChange: (
   return { pick, waiting }
 }
 
-/** Opens connections to all daemons. `onChange` is called when one of them comes or goes. */
+/** Opens connections to all daemons. `onChange` is called when one of them opens or closes. */
 export const make = (
   world: World,
   machine: Machine,
@@ -107,7 +107,7 @@ export const make = (
       waiting.delete(write)
       if (written === undefined) return end(lost ?? Link.errorOf("publish", "ConnectionFailed", "no daemon is up"))
       end(Link.errorOf("publish", "Timeout", "no answer came"))
-      // Later answers on this connection would come as late.
+      // Later answers on this connection would be as late.
       written.reset()
     })
     write()

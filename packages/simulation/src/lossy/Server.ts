@@ -1,23 +1,23 @@
 /**
- * A daemon that pushes what it may forget, as nsqd does: leases end unless they are touched, deliveries can be settled on
- * their own connection only, and what is not on disk is lost when the daemon is killed.
+ * A daemon that pushes messages and may lose them, such as nsqd: leases end unless they are touched, deliveries can be settled on
+ * their connection only, and messages that are not on disk are lost when the daemon is killed.
  *
  * | unkindness | source |
  * | --- | --- |
  * | FIN, REQ and TOUCH have no answer; one that is too late fails, with the message's id | https://nsq.io/clients/tcp_protocol_spec.html#fin |
  * | one that is too late settles the next delivery of its message, when that went to the same connection | `popInFlightMessage` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/channel.go |
- * | what is in flight on a connection that is gone is not handed out again before its lease has ended | `RemoveClient`, same file |
+ * | a message in flight on a closed connection is not redelivered before its lease has ended | `RemoveClient`, same file |
  * | a lease ends at its longest time, however often it is touched | `TouchMessage`, same file |
- * | a message that comes back goes to the end of its channel | `put`, same file |
+ * | a returned message goes to the end of its channel | `put`, same file |
  * | ends of leases and delays are looked for every 100 ms; in a new channel only after up to 5 s | `queueScanLoop` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/nsqd.go |
- * | leases go by the daemon's wall clock, and end early when that steps ahead | same place |
+ * | leases use the daemon's wall clock, and end early when that steps ahead | same place |
  * | attempts are counted when a message is sent, in 16 bits | `Attempts` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/message.go |
  * | a longer delay of REQ is cut to the cap; DPUB with one is refused | https://nsq.io/components/nsqd.html, `--max-req-timeout` |
- * | a refused publish closes its connection, and what was written after it is not read | `IOLoop` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go |
- * | publishes are answered in their order: a slow one holds up all that the connection has to say | same place |
- * | a daemon that ends in order writes all to disk, and forgets delays | `flush` in channel.go |
- * | a daemon that is killed loses what is in flight or deferred, and what waits in memory | https://nsq.io/overview/features_and_guarantees.html |
- * | to empty a channel takes away what is in flight and deferred as well | `Empty` in channel.go |
+ * | a refused publish closes its connection, and later frames are not read | `IOLoop` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go |
+ * | publishes are answered in their order: a slow one holds up all later answers of the connection | same place |
+ * | a daemon that shuts down in order writes all to disk, and forgets delays | `flush` in channel.go |
+ * | a daemon that is killed loses messages in flight, deferred or in memory | https://nsq.io/overview/features_and_guarantees.html |
+ * | emptying a channel removes messages in flight and deferred ones as well | `Empty` in channel.go |
  */
 import * as Calls from "../world/Calls.ts"
 import type { Machine } from "../world/Machine.ts"
@@ -33,18 +33,18 @@ import type { Down, Ends, Opened, Settings, Up } from "./Protocol.ts"
 export interface Server {
   readonly name: string
   readonly isUp: () => boolean
-  /** The way to its HTTP interface. */
+  /** The connection to its HTTP interface. */
   readonly calls: Calls.Calls
   /** Opens a connection; `undefined` while the daemon is down. */
   readonly connect: (machine: Machine, place: string, ends: Ends) => Opened | undefined
   /** Whether messages wait in a queue, for the same purpose as `onWaiting`. */
   readonly isWaiting: (queue: string) => boolean
   readonly counts: (queue: string) => { readonly ready: number; readonly inFlight: number; readonly delayed: number }
-  /** Takes away all messages of a queue. */
+  /** Removes all messages of a queue. */
   readonly empty: (queue: string) => void
   /** A producer outside publishes. */
   readonly publish: (queue: string, parcel: Store.Parcel) => void
-  /** Ends, and is back after a while with what it has kept. */
+  /** Ends, and restarts after a while with what it has kept. */
   readonly restart: (how: "orderly" | "kill", away: number) => void
   /** Cannot store anything for a while. */
   readonly throttle: (millis: number) => void
@@ -53,7 +53,7 @@ export interface Server {
 /** The longest time for which a daemon does not read from a connection, in milliseconds. */
 const slowest = 20_000
 
-/** Reads frames in their order, and sometimes late: then none of the connection before that one. */
+/** Reads frames in their order, and sometimes late. */
 const reading = (world: World, name: string, execute: (from: Flights.Connection, frame: Up) => void) => {
   const unread = new Map<Flights.Connection, Array<Up>>()
   const read = (from: Flights.Connection, frame: Up): void => {
@@ -74,7 +74,7 @@ const reading = (world: World, name: string, execute: (from: Flights.Connection,
   }
 }
 
-/** Hands out messages of a queue to those of these connections that have room, which compete for them. */
+/** Delivers messages of a queue to those of these connections that have room, which compete for them. */
 const serving = (world: World, name: string, connections: ReadonlySet<Flights.Connection>) => {
   const next = (queue: string): Flights.Connection | undefined => {
     const able = [...connections].filter((each) => each.queue === queue && each.inFlight < each.ready)
@@ -92,7 +92,7 @@ const serving = (world: World, name: string, connections: ReadonlySet<Flights.Co
   }
 }
 
-/** Loses what is in flight or deferred, and what waits in these queues. */
+/** Loses messages in flight, deferred, and waiting in these queues. */
 const forget = (store: Store.Store, flights: Flights.Flights, queues: ReadonlyArray<string>): void => {
   for (const { held } of flights.landAll()) store.gone(held, "forgotten")
   for (const held of store.recall()) store.gone(held, "forgotten")
@@ -101,7 +101,7 @@ const forget = (store: Store.Store, flights: Flights.Flights, queues: ReadonlyAr
   }
 }
 
-/** Writes everything to disk, which has no delays. */
+/** Writes everything to disk, without delays. */
 const keepAll = (store: Store.Store, flights: Flights.Flights): void => {
   for (const { delivery, held } of flights.landAll()) store.back(held, delivery, 0, "restart")
   for (const held of store.recall()) store.back(held, undefined, 0, "restart")
@@ -148,7 +148,7 @@ export const make = (world: World, name: string, settings: Settings): Server => 
       const wire = Wire.open<Up, Down>(world, machine, place, {
         ...ends,
         onUp: (frame) => read(connection, frame),
-        // What it has sent before is still read.
+        // Frames that it has sent before are still read.
         onLost: () => connections.delete(connection)
       })
       const life = lives

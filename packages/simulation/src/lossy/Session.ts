@@ -1,4 +1,4 @@
-/** The deliveries of one connection to a daemon: those that are held are neither settled, nor taken for settling, nor lost. */
+/** The deliveries of one connection to a daemon. Held ones are neither settled, nor being settled, nor lost. */
 import type { Delivery } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import type { Member } from "./Credit.ts"
@@ -9,7 +9,7 @@ import type { Server } from "./Server.ts"
 export interface Receipt {
   readonly number: number
   readonly session: Session
-  /** The id of the message, the same at each of its deliveries. */
+  /** The id of the message, the same at each delivery. */
   readonly id: number
   /** How often the daemon has delivered this copy. */
   readonly deliveries: number
@@ -18,7 +18,7 @@ export interface Receipt {
 }
 
 /** The receipt of a delivery that a consumer has received. */
-export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // Consumers make all of them.
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // consumers make all of them
 
 /** Finishes a delivery that is held, unseen by the core. */
 export const finish = (receipt: Receipt): void => {
@@ -30,23 +30,23 @@ export const finish = (receipt: Receipt): void => {
 export interface Session extends Member {
   readonly server: Server
   readonly up: (frame: Up) => void
-  /** Holds a message that has come, in the place of an earlier delivery of it. */
+  /** Holds a message that has arrived, instead of an earlier delivery of it. */
   readonly add: (message: Message) => Receipt
-  /** Takes a delivery for settling; false when it is not held any more. */
+  /** Takes a delivery for settling; false if it is no longer held. */
   readonly take: (receipt: Receipt) => boolean
-  /** Holds one again that was taken; false when it was lost meanwhile. */
+  /** Holds a taken delivery again; false if it was lost meanwhile. */
   readonly untake: (receipt: Receipt) => boolean
-  /** Settles one that was taken; false when the connection is lost. */
+  /** Settles a taken delivery; false if the connection is lost. */
   readonly answer: (frame: Up) => boolean
-  /** Extends a lease; false when the delivery is not held any more. */
+  /** Extends a lease; false if the delivery is no longer held. */
   readonly touch: (receipt: Receipt) => boolean
   /** Loses the delivery of a message, if it is held. */
   readonly lose: (id: number) => void
-  /** Gives everything back that is held. */
+  /** Returns everything that is held. */
   readonly giveBack: () => void
 }
 
-/** A connection that has delivered nothing. `onSettled` is called when a delivery counts against the credit no more. */
+/** A connection that has delivered nothing. `onSettled` is called when a delivery no longer counts against the credit. */
 export const make = (
   machine: Machine,
   server: Server,
@@ -91,7 +91,7 @@ export const make = (
     },
     touch: (receipt) => {
       if (!holds(receipt)) return false
-      // A daemon extends no lease beyond its longest time, and says nothing of that.
+      // A daemon silently extends no lease beyond its maximum time.
       receipt.leaseEnds = Math.min(machine.monotonic() + lease, receipt.receivedAt + longestLease)
       up({ _tag: "Touch", id: receipt.id })
       return true

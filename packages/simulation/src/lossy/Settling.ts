@@ -18,7 +18,7 @@ interface Dependencies {
   readonly isExact: boolean
 }
 
-/** Deliveries after which a copy continues the count: that of a daemon begins anew after 65,535. */
+/** Deliveries after which a copy continues the count: a daemon's count restarts after 65,535. */
 const countLimit = 0x8000
 
 type Then = (failure?: Broker.SettleFailure) => void
@@ -100,14 +100,14 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
     const receipt = receiptOf(delivery)
     if (!receipt.session.take(receipt)) return then(gone(delivery))
     const end = (isWritten: boolean): void => then(isWritten ? undefined : gone(delivery))
-    // Its copy may have been stored after it had come again.
+    // Its copy may have been stored after it was redelivered.
     const command = memory.isFinished(receipt) ? { _tag: "Finish" as const } : toCommand(request, dependencies)
     if (command._tag === "Finish") return end(finish(receipt))
     if (command._tag === "Requeue") return end(requeue(receipt, command.requeue))
     const origin = { of: receipt.number, prefer: receipt.session.server, isHop: command.isHop }
     publisher.publish(command.outgoing, origin, (error) => {
       if (error === undefined) {
-        // The settlement has succeeded, even if the original comes again: then it is finished at once.
+        // The settlement has succeeded, even if the original is redelivered: then it is finished at once.
         memory.finished(receipt)
         finish(receipt)
         return then()
@@ -130,7 +130,7 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
           })
         }
       }),
-    // A daemon answers to TOUCH only when it fails, so that the next call tells of it.
+    // A daemon answers TOUCH only on failure, so the next call shows it.
     extend: (deliveries) =>
       Effect.sync(() =>
         deliveries.flatMap((delivery) => {

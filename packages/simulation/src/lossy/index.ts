@@ -6,12 +6,12 @@ import * as Client from "./Client.ts"
 import type { Settings } from "./Protocol.ts"
 import * as Server from "./Server.ts"
 
-/** How often a broker is like that. */
+/** The probability of this setting. */
 const chances = { twoDaemons: 0.5, inMemory: 0.5, lowCap: 0.5, lowLimit: 0.3, isExact: 0.3, kill: 0.5, all: 0.3 }
 
 const settingsOf = ({ draw, scenario: { lease } }: World): Settings => ({
   lease,
-  // The handlers of a scenario take five leases at most, so that a tenth of this is left for settling.
+  // The handlers of a scenario take five leases at most, which leaves a tenth of this for settling.
   longestLease: draw.chance("longest lease", chances.lowLimit) ? lease * 6 : Math.max(900_000, lease * 6),
   cap: draw.chance("cap", chances.lowCap) ? 30_000 : 3_600_000,
   inMemory: draw.chance("memory", chances.inMemory)
@@ -24,7 +24,7 @@ export const make = (world: World): Model => {
   const names = draw.chance("daemons", chances.twoDaemons) ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const servers = names.map((name) => Server.make(world, name, settings))
   const daemons: Client.Daemons = { servers, settings, isExact: draw.chance("exact", chances.isExact) }
-  /** Publishes of producers outside that found no daemon. */
+  /** Publishes of foreign producers that found no daemon. */
   let waiting: Array<() => void> = []
 
   const any = (place: string, of: ReadonlyArray<Server.Server>): Server.Server | undefined =>
@@ -54,7 +54,7 @@ export const make = (world: World): Model => {
     client: (machine) => Client.make(world, machine, daemons),
     publish: (queue, parcel, stored) => {
       store(queue, parcel, stored)
-      // A producer that has no answer publishes again.
+      // A producer without an answer publishes again.
       if (world.fault("twice", "foreign")) store(queue, parcel, () => {})
     },
     restart: (away) => {

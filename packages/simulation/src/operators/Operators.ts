@@ -1,4 +1,4 @@
-/** Operators: they redrive, purge and list dead letters, pause consumers, and do to the broker what people do. */
+/** Operators: they redrive, purge and list dead letters, pause consumers, and maintain the broker. */
 import { Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ type What = Operation["what"]
 
 const isOdd = (letter: Pick<Parcel, "body" | "headers">): boolean => keyOf(letter) % 2 === 1
 
-/** The operations that work on dead letters; `undefined` for all others. Each answers a number of letters. */
+/** The operations that work on dead letters; `undefined` for all others. Each returns a number of letters. */
 const jobOf = (what: What) => {
   switch (what._tag) {
     case "Redrive": {
@@ -40,7 +40,7 @@ const jobOf = (what: What) => {
   }
 }
 
-/** Lets people do what the scenario says; the answer tells how many operations are under way. */
+/** Runs the scenario's operations; the result counts the running ones. */
 export const operate = (
   world: World,
   model: Model,
@@ -51,7 +51,7 @@ export const operate = (
   const service = serviceOf(machine)
   let underWay = 0
 
-  /** Acts on the world, and answers how long the operation takes. */
+  /** Acts on the world, and returns how long the operation takes. */
   const act = (what: What): number => {
     switch (what._tag) {
       case "Pause": {

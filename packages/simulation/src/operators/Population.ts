@@ -1,4 +1,4 @@
-/** The processes that run the program: they start, are frozen, end as the scenario says, and come again. */
+/** The processes that run the program: they start, freeze, end as planned, and restart. */
 import { Broker, type Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,11 +25,11 @@ interface Running {
 export interface Population {
   /** Those whose consumer runs. */
   readonly running: () => ReadonlyArray<Running>
-  /** Drains all of them, and kills those that have not started yet; none comes to life again. */
+  /** Drains all of them, and kills those that have not started yet; none restarts. */
   readonly drainAll: () => void
 }
 
-/** Lets the scenario's processes live. `serviceOf` is the broker as a process has it. */
+/** Runs the scenario's processes. `serviceOf` returns the broker of a process. */
 export const populate = (
   world: World,
   start: Start,
@@ -62,7 +62,7 @@ export const populate = (
     })
     const provided = Effect.provideService(program, Broker.Broker, serviceOf(machine))
     machine.run(Effect.scoped(provided)).addObserver((exit) => {
-      // A program that cannot start, or stops itself, is started again by whoever watches over it.
+      // A supervisor restarts a program that cannot start, or stops itself.
       if (!Exit.isSuccess(exit)) kill(machine)
     })
     if (life !== undefined) world.after(life.lasts, () => end(plan.name, machine, life.ends))

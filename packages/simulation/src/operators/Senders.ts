@@ -1,4 +1,4 @@
-/** Producers: one that uses Requeue, and those outside that know nothing of it. */
+/** Producers: with Requeue, and foreign ones. */
 import { Broker, Codec, Producer, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -8,7 +8,7 @@ import type { Model } from "../world/Model.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
-/** Sends the scenario's messages. `bodyOf` makes their bodies; the answer tells how many sends are under way. */
+/** Sends the scenario's messages. `bodyOf` makes their bodies; the result counts the sends in flight. */
 export const send = (world: World, model: Model, bodyOf: (sending: Sending) => Uint8Array): (() => number) => {
   const machine = Machine.make(world, "sender", Machine.trueClock)
   const service = model.client(machine)

@@ -1,4 +1,4 @@
-/** Handlers that do what the scenario says for each message and run, and write down what they do. */
+/** Handlers that do what the scenario says for each message and run, and record it. */
 import type { Handler } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Call, Given } from "../History.ts"
@@ -26,10 +26,10 @@ export interface Handlers {
 
 const atOnce: Behaviour = { takes: 0 }
 
-/** The end of a run: a value that it throws, the end of its process, or nothing. */
+/** The end of a run: a thrown value, the end of its process, or nothing. */
 type Finished = Thrown | "killed" | undefined
 
-/** Does so as an async function does. */
+/** Does it as an async function. */
 const promised = (machine: Machine, takes: number, finish: () => Finished): Promise<void> => {
   const end = (): void | Promise<never> => {
     const finished = finish()
@@ -45,14 +45,14 @@ const promised = (machine: Machine, takes: number, finish: () => Finished): Prom
 
 type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned) => void
 
-/** Makes a handler's call, and writes it down. */
+/** Makes a handler's call, and records it. */
 const calling =
   (world: World, { isAlive, name: process }: Machine): Calling =>
   (run, turn, batch, planned) => {
     if (!isAlive()) return
     const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
     const options = planned.delay === undefined ? undefined : { delay: planned.delay }
-    const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
+    const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // one of its names, because `all` is false for `fail`
     const key = all ? undefined : turn.key
     const error = planned.error === undefined ? {} : { error: planned.error }
     world.record({ _tag: "Called", process, run, call: { name, key, delay: planned.delay, ...error } })
@@ -61,13 +61,13 @@ const calling =
     turn.message.fail(Throwing.make(planned.error ?? "error"), options)
   }
 
-/** Writes into what a handler was given. */
+/** Writes into what a handler received. */
 const meddle = ({ body, headers }: Received): void => {
   try {
-    Object.assign(body as object, { key: 999_999 }) // The scenario's bodies are objects.
+    Object.assign(body as object, { key: 999_999 }) // the scenario's bodies are objects
     Object.assign(headers, { meddled: "yes" })
   } catch {
-    // What is frozen cannot be changed.
+    // Frozen values cannot be changed.
   }
 }
 
@@ -103,7 +103,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
       if (machine.isAlive()) world.record({ _tag: "Ended", process: name, run: number, how, error })
     }
 
-    /** Ends the run. A process that it kills goes no further. */
+    /** Ends the run. A process that it kills stops there. */
     const finish = (): Finished => {
       for (const turn of turns) for (const each of turn.behaviour.last ?? []) call(number, turn, batch, each)
       for (const turn of turns) {
@@ -127,7 +127,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     })
     if (longest === 0) return end
     const body = Effect.andThen(Effect.sleep(longest), end)
-    // What never ends by itself must be one that can be ended: nobody promises anything for the other kind.
+    // A handler that never ends must be interruptible: for any other, nothing is promised.
     if (isStubborn && Number.isFinite(longest)) return Effect.uninterruptible(body)
     return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))
   }

@@ -14,13 +14,13 @@ import type { World } from "../world/World.ts"
 import type { Start } from "../operators/Population.ts"
 import * as Handlers from "./Handlers.ts"
 
-/** Decodes bodies as the scenario wants it. A body tells by its first letter how. */
+/** Decodes bodies as the scenario requires. The first letter of a body decides. */
 const codec = (machine: Machine): Codec.Codec<unknown> => ({
   contentType: "application/json",
   encode: (body) => Buffer.from(JSON.stringify(body)),
   decode: (bytes) => {
     const text = Buffer.from(bytes).toString()
-    if (text.startsWith("!")) throw new Error("it is no JSON")
+    if (text.startsWith("!")) throw new Error("it is not JSON")
     const { how = "", ...body } = JSON.parse(text)
     if (how === "slow") return new Promise((resolve) => void machine.after(500, () => resolve(body)))
     if (how === "never") return new Promise(() => {})
@@ -28,7 +28,7 @@ const codec = (machine: Machine): Codec.Codec<unknown> => ({
   }
 })
 
-/** The body of a message, as the scenario wants it. */
+/** The body of a message, as the scenario requires. */
 export const bodyOf = ({ body, key }: Sending): Uint8Array => {
   if (body === "undecodable") return Buffer.from(`!${key}`)
   const how = body === "slowToDecode" ? "slow" : body === "neverDecoded" ? "never" : undefined

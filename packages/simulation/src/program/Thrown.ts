@@ -1,4 +1,4 @@
-/** Things that handlers throw: errors that say something to the core, and values that bite whoever touches them. */
+/** Values that handlers throw: errors with a meaning for the core, and values that throw when they are used. */
 import { Failure } from "@requeue/core"
 import type { Thrown } from "../Scenario.ts"
 
@@ -12,7 +12,7 @@ const unprintable = (): unknown => ({
   }
 })
 
-/** A proxy that throws whatever it is asked. */
+/** A proxy that throws on every access. */
 const trap = (): unknown =>
   new Proxy(
     {},
@@ -38,7 +38,7 @@ class HostileDate extends Date {
   }
 }
 
-/** Milliseconds after which an error with `retryAfter` wants the next attempt. */
+/** Milliseconds of the `retryAfter` of an error. */
 export const retryAfter = 7000
 
 /** A new value of this kind. */

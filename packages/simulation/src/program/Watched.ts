@@ -1,4 +1,4 @@
-/** A user's handler, whose runs and calls are written down. */
+/** A user's handler, whose runs and calls are recorded. */
 import { Delay, type Handler } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -10,16 +10,15 @@ import { mark } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
-type Body = any // It is what the user's handler says it is.
+type Body = any // the declared kind of the user's handler
 
-/** The things that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
+/** The tools that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
 export interface Process {
   /**
-   * Lets so many milliseconds of the world pass; `Infinity` is for ever. Rejects with a RangeError when they are no number
-   * >= 0.
+   * Waits for this many milliseconds of the world; `Infinity` is forever. Rejects with a RangeError unless it is a number >= 0.
    */
   readonly sleep: (millis: number) => Promise<void>
-  /** Milliseconds since the epoch, by the process's own clock. */
+  /** Milliseconds since the epoch, by the process's clock. */
   readonly now: () => number
 }
 
@@ -29,7 +28,7 @@ export type Own = (message: Handler.Received<Body>, context: Handler.Context) =>
 /** The handler of one process, observed. */
 export interface Watched {
   readonly handler: Handler.MessageHandler<Body>
-  /** Whether a run is open while nothing sleeps: it waits for something that is not in the world. */
+  /** Whether a run is open while nothing sleeps: it waits for something outside the world. */
   readonly isStuck: () => boolean
 }
 
@@ -38,11 +37,11 @@ const millisOf = (options: Handler.RetryOptions | undefined): number | undefined
 
 type Called = (name: Call["name"], delay?: number) => void
 
-/** The message, whose calls are written down. A call that throws counts for nothing. */
+/** The message, whose calls are recorded. A call that throws does not count. */
 const callsOf = (message: Handler.Received<Body>, called: Called): Handler.Received<Body> => ({
   ...message,
   ack: () => {
-    // It is settled at once, so that it must be written down before.
+    // It is settled at once, so it must be recorded before.
     called("ack")
     message.ack()
   },
@@ -121,13 +120,13 @@ type Ran = Effect.Effect<unknown, unknown>
 const howOf = (exit: Exit.Exit<unknown, unknown>): How =>
   Exit.isSuccess(exit) ? "returned" : Exit.hasInterrupts(exit) ? "interrupted" : "threw"
 
-/** Runs the handler, and tells when it begins and how it ends. An Effect begins when its fiber does. */
+/** Runs the handler, and records its start and its end. An Effect begins when its fiber does. */
 const observed = (run: () => unknown, { began, ended }: Observer, sleeping: (effect: Ran) => Ran): Handler.Result => {
   let result: unknown
   try {
     result = run()
     if (Effect.isEffect(result)) {
-      const effect = sleeping(result as Ran) // A service that it needs is missed where it runs.
+      const effect = sleeping(result as Ran) // a missing service shows when it runs
       return Effect.andThen(
         Effect.sync(began),
         Effect.onExit(effect, (exit) => Effect.sync(() => ended(howOf(exit))))

@@ -49,7 +49,7 @@ export const make = (world: World, machine: Machine, server: Server): Client => 
   const ask = <A>(operation: string, frame: (seq: number) => Up): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.callback((resume) =>
       publisher.ask(operation, frame, (result) => {
-        resume(result as Exit.Exit<A, BrokerError.BrokerError>) // The server answers what was asked.
+        resume(result as Exit.Exit<A, BrokerError.BrokerError>) // the server answers the request
       })
     )
 

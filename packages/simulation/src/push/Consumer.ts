@@ -14,12 +14,12 @@ interface Receipt {
   readonly nonce: number | undefined
 }
 
-const receiptOf = ({ receipt }: { readonly receipt: unknown }): Receipt => receipt as Receipt // This client makes all of them.
+const receiptOf = ({ receipt }: { readonly receipt: unknown }): Receipt => receipt as Receipt // this client makes all of them
 
 /** Publishes one message; `of` is the delivery that it is a copy of. */
 export type Publish = (outgoing: Outgoing.Outgoing, of: number | undefined, then: Line.Then) => void
 
-/** The copy that takes the place of a delivery; `undefined` where the server settles it by itself. */
+/** The copy that replaces a delivery; `undefined` if the server settles it natively. */
 const copyOf = (
   delivery: Parameters<typeof Outgoing.retry>[0],
   settlement: Settlement.Settlement,
@@ -39,16 +39,16 @@ const copyOf = (
 }
 
 /**
- * Subscribes by a connection of its own.
+ * Subscribes on a separate connection.
  *
- * Long, because settlements, deliveries and credit are of one connection.
+ * Long, because settlements, deliveries and credit share one connection.
  */
 export const subscribing =
   (machine: Machine, server: Server, publish: Publish, isNameless: boolean): Broker.Service["subscribe"] =>
   ({ onDelivery, onReconnect, queue, retry }) => {
     let credit = 0
     let lives = 0
-    /** The copies that were acknowledged: an ack that was lost with its connection is written again. */
+    /** The acknowledged copies: an ack that was lost with its connection is written again. */
     const settled = new Set<number>()
     const isSettled = ({ nonce }: Receipt): boolean => nonce !== undefined && settled.has(nonce)
     const open = (): Line.Line =>
@@ -91,7 +91,7 @@ export const subscribing =
         then()
       }
       if (!isOurs(receipt)) return lost()
-      // Its copy was stored after it had come again.
+      // Its copy was stored after it was redelivered.
       if (isSettled(receipt)) return acknowledge()
       const copy = copyOf(delivery, settlement, queue, machine.wallClock())
       if (copy !== undefined) {

@@ -1,4 +1,4 @@
-/** Connections to a broker that pushes, each made again when it breaks, and what is asked over them. */
+/** Connections to a broker that pushes, each restored when it breaks, and the requests over them. */
 import { BrokerError } from "@requeue/core/port"
 import * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"
@@ -9,13 +9,13 @@ import type { Down, Server, Up } from "./Server.ts"
 export const errorOf = (operation: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "push", operation, reason, detail })
 
-/** Milliseconds after which an answer is not waited for. */
+/** Milliseconds after which an answer is late. */
 const timeout = 10_000
 
 /** The callback of an exchange that has ended. */
 export type Then = (result: Exit.Exit<unknown, BrokerError.BrokerError>) => void
 
-/** A connection that is made again when it breaks, after a pause. */
+/** A connection that is restored when it breaks, after a pause. */
 export interface Line {
   readonly isUp: () => boolean
   readonly epoch: () => number
@@ -33,7 +33,7 @@ interface LineOptions {
   readonly onDeliver?: (frame: Extract<Down, { _tag: "Deliver" }>) => void
 }
 
-/** Opens a line. Its first connection is made at once. */
+/** Opens a line. It connects at once. */
 export const open = ({ machine, onDeliver, onDown, onUp, place, server }: LineOptions): Line => {
   const asked = new Map<number, Then>()
   let wire: Wire<Up, Down> | undefined
@@ -51,7 +51,7 @@ export const open = ({ machine, onDeliver, onDown, onUp, place, server }: LineOp
   const receive = (frame: Down): void => {
     if (frame._tag === "Deliver") return onDeliver?.(frame)
     if (frame._tag === "Done") return end(frame.seq, Exit.succeed(frame.value))
-    const reason = frame.reason as BrokerError.Reason // The server refuses with reasons of errors only.
+    const reason = frame.reason as BrokerError.Reason // the server's reasons are all reasons of errors
     end(frame.seq, Exit.fail(errorOf("exchange", reason, "the broker refuses it")))
   }
 

@@ -1,15 +1,14 @@
 /**
- * A broker that pushes, as RabbitMQ does: deliveries belong to their connection, publishes are confirmed, acks are not
- * answered.
+ * A broker that pushes, such as RabbitMQ: deliveries belong to their connection, publishes are confirmed, acks are not answered.
  *
  * | unkindness | source |
  * | --- | --- |
- * | an ack has no answer: one that is lost with its connection brings the message back | https://www.rabbitmq.com/docs/confirms |
+ * | an ack has no answer: if it is lost with its connection, the message is redelivered | https://www.rabbitmq.com/docs/confirms |
  * | a publish may be stored though its confirmation never arrives | https://www.rabbitmq.com/docs/confirms |
- * | what is unacked is delivered again only when the server notices that the connection is gone | https://www.rabbitmq.com/docs/heartbeats |
- * | every return counts, and beyond the limit the broker itself moves the message away | https://www.rabbitmq.com/docs/quorum-queues |
- * | a message goes back to its place in the queue, and may so come before others again and again | https://www.rabbitmq.com/docs/nack |
- * | a smaller prefetch takes back nothing that is on its way | https://www.rabbitmq.com/docs/consumer-prefetch |
+ * | an unacked message is redelivered only when the server notices that the connection is lost | https://www.rabbitmq.com/docs/heartbeats |
+ * | every return counts, and beyond the limit the broker moves the message away | https://www.rabbitmq.com/docs/quorum-queues |
+ * | a message returns to its position in the queue, and may so repeatedly precede others | https://www.rabbitmq.com/docs/nack |
+ * | a smaller prefetch takes back no message in flight | https://www.rabbitmq.com/docs/consumer-prefetch |
  */
 import type { Machine } from "../world/Machine.ts"
 import * as Store from "../world/Store.ts"
@@ -52,11 +51,11 @@ export interface Server {
     place: string,
     ends: Pick<Wire.Ends<Up, Down>, "onDown" | "onBroken">
   ) => Wire.Wire<Up, Down> | undefined
-  /** Breaks all connections, and comes back after a while with all that it had stored. */
+  /** Breaks all connections, and restarts after a while with all that it had stored. */
   readonly restart: (away: number) => void
   /** A producer outside publishes. */
   readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
-  /** Takes no publishes for a while. */
+  /** Accepts no publishes for a while. */
   readonly throttle: (millis: number) => void
 }
 
@@ -74,13 +73,13 @@ interface Connection {
   readonly unacked: Map<number, Unacked>
 }
 
-/** The queue to which the server's own limit moves messages. */
+/** The queue that the server's own limit moves messages to. */
 const backstop = "work.dlq"
 
 /**
  * A server without messages.
  *
- * Long, because a model of a broker is read as one page.
+ * Long, because a reader needs the whole model at once.
  */
 export const make = (world: World): Server => {
   const connections = new Set<Connection>()

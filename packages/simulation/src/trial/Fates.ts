@@ -1,4 +1,4 @@
-/** The ends of the messages of a trial's world, as its history shows them. */
+/** The ends of the messages of a trial's world, from its history. */
 import * as Verdict from "../check/internal/Verdict.ts"
 import type { Asked, Entry, History } from "../History.ts"
 import { queue } from "../Scenario.ts"
@@ -7,10 +7,10 @@ import { queue } from "../Scenario.ts"
 export interface Fate {
   readonly sentAt: number
   isSent: boolean
-  /** Whether the broker had it: also where its send failed. */
+  /** Whether the broker had it, even if its send failed. */
   isStored: boolean
   runs: number
-  /** When a run succeeded first: its call decides, or its end where it made none. */
+  /** When a run succeeded first: by its call, or at its end if it made none. */
   doneAt: number | undefined
   isRepeated: boolean
   isLetter: boolean

@@ -1,4 +1,4 @@
-/** The options of a trial, and the checks that they pass before the first world is made. */
+/** The options of a trial, and their checks before the first world is made. */
 import { type BatchPolicy } from "@requeue/core"
 import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
 import { isDeepStrictEqual } from "node:util"
@@ -10,19 +10,19 @@ import * as Scenario from "../Scenario.ts"
 export interface Options {
   /**
    * Makes the handler of one process; each process has its own. It may wait for `sleep`, and for promises that need nothing
-   * from outside the world: one that waits for a timer or a socket of Node ends the trial with an error.
+   * outside the world. A handler that waits for a timer or a socket of Node ends the trial with an error.
    */
   readonly handler: (process: Watched.Process) => Watched.Own
-  /** The bodies that are sent in each world, as JSON, 1 to 100 of them. */
+  /** The bodies of the messages in each world, as JSON, 1 to 100 of them. */
   readonly bodies: ReadonlyArray<unknown>
   /** Options of the consumer. Default: those of `consume`. */
   readonly consumer?: Pick<
     ConsumerOptions.Options,
     "retry" | "retryDelay" | "concurrency" | "prefetch" | "handlerTimeout" | "consumerBackoff" | "drainTimeout"
   >
-  /** How messages are gathered. Default: not at all. */
+  /** How messages are batched. Default: not at all. */
   readonly batch?: BatchPolicy.BatchPolicy
-  /** How many worlds. Default: 300. */
+  /** The number of worlds. Default: 300. */
   readonly seeds?: number
   /** The first seed. Default: 1. */
   readonly from?: number
@@ -71,7 +71,7 @@ const bodies = (call: string, all: ReadonlyArray<unknown>): RangeError | undefin
 }
 
 /**
- * The seeds and kinds that the options ask for.
+ * Returns the seeds and kinds of the options.
  *
  * @throws RangeError when an option is unknown, of another kind or out of its range
  */

@@ -1,4 +1,4 @@
-/** The worlds of a trial: those of their seeds, with a program and messages of the user's own. */
+/** The worlds of a trial: those of their seeds, with the user's program and messages. */
 import { Backoff, BatchPolicy, Consumer, RetryPolicy } from "@requeue/core"
 import { ConsumerOptions } from "@requeue/core/port"
 import * as Generate from "../Generate.ts"
@@ -8,7 +8,7 @@ import { queue, type Kind, type Scenario, type Version } from "../Scenario.ts"
 import * as Simulation from "../Simulation.ts"
 import type { Options } from "./Options.ts"
 
-/** The user's program, as far as a scenario can tell it. Its code is not in it. */
+/** The user's program, in the terms of a scenario. Its code is not in it. */
 const versionOf = ({ batch = BatchPolicy.single, consumer = {} }: Options): Version => {
   const { concurrency, drainTimeout, handlerTimeout, retry } = ConsumerOptions.resolve(consumer)
   const { backoff, immediate, maxAge, maxAttempts, maxDeliveries } = retry
@@ -41,7 +41,7 @@ export const scenarioOf = (seed: number, kind: Kind, options: Options): Scenario
     ...drawn,
     versions: [versionOf(options)],
     processes: drawn.processes.map((each) => ({ ...each, versions: [0] })),
-    // People who redrive or purge would change what is counted.
+    // Operators who redrive or purge would change the counts.
     operations: drawn.operations.filter(({ what: { _tag } }) => _tag === "Restart" || _tag === "Throttle"),
     refusals: [],
     sendings: options.bodies.map((_, index) => ({
@@ -58,7 +58,7 @@ export const scenarioOf = (seed: number, kind: Kind, options: Options): Scenario
 
 const outside =
   "Trial.run: the handler waits for something outside the world, such as a timer or a socket of Node, got a promise that " +
-  "stays open while no sleep does. Let time pass by sleep; what waits for ever awaits sleep(Infinity)"
+  "stays open while no sleep does. Let time pass by sleep; wait forever with sleep(Infinity)"
 
 const subjectOf = ({ batch, bodies, consumer, handler }: Options): Simulation.Subject => {
   const processes = new Set<Watched.Watched>()

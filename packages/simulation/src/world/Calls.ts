@@ -1,11 +1,11 @@
 /**
- * Calls: a request of a process and the server's answer to it, each call on its own, as over HTTP. Requests and answers get
- * lost, come late, and are made again by the driver; what a request asks may so happen long after its caller has given up.
+ * Calls: a request of a process and the server's answer, each call separate, as over HTTP. Requests and answers are lost, arrive
+ * late, and are repeated by the driver; a request may take effect long after its caller has timed out.
  */
 import type { Machine } from "./Machine.ts"
 import type { World } from "./World.ts"
 
-/** Why a call has no answer. `Throttled`: the server says that it cannot now, and has done nothing. */
+/** Why a call has no answer. `Throttled`: the server is too busy, and has done nothing. */
 type Failure = "ConnectionFailed" | "ConnectionLost" | "Throttled" | "Timeout"
 
 /** How a call ends for its caller. */
@@ -18,7 +18,7 @@ interface Call<A> {
   readonly place: string
   /** Milliseconds that the caller waits for an answer. */
   readonly timeout: number
-  /** Whether the driver makes it again when its first request had no answer. */
+  /** Whether the driver repeats it when its first request had no answer. */
   readonly repeats: boolean
   /** Carries out a request that has arrived. It answers at once, or later. */
   readonly act: (answer: (value: A) => void) => void
@@ -26,26 +26,26 @@ interface Call<A> {
   readonly onEnd: (outcome: Outcome<A>) => void
 }
 
-/** The way to one server. */
+/** The connection to one server. */
 export interface Calls {
   readonly make: <A>(call: Call<A>) => void
   /** The requests that will still arrive. */
   readonly underWay: () => number
-  /** Ends all calls, and fails those that are made until the server is back. */
+  /** Ends all calls, and fails new ones until the server is back. */
   readonly restart: (away: number) => void
   /** Refuses all calls for a while. */
   readonly throttle: (millis: number) => void
 }
 
-/** Milliseconds that a late message takes at most. */
+/** Maximum milliseconds of a late message. */
 const longest = 30_000
 
-/** Milliseconds until the driver makes a call again at most. */
+/** Maximum milliseconds until the driver repeats a call. */
 const pause = 1000
 
-/** The way to a server that is up. */
+/** The connection to a server that is up. */
 export const make = (world: World): Calls => {
-  /** Ends the calls that are under way. */
+  /** Ends the calls in flight. */
   const open = new Set<() => void>()
   let isUp = true
   let busyUntil = 0
@@ -69,7 +69,7 @@ export const make = (world: World): Calls => {
       void world.after(delay, () => machine.perform(() => end(outcome)))
     const broken = (): void => tell(world.latency(place), { failure: "ConnectionLost" })
 
-    /** Sends a request. Its answer is for nobody when the connection is cut, or the driver has made the call again. */
+    /** Sends a request. Its answer is discarded if the connection is cut, or the driver has repeated the call. */
     const send = (isHeard: boolean): void => {
       if (world.fault("lostRequest", place)) return
       underWay++

@@ -1,13 +1,13 @@
 /**
- * Draws: random numbers that depend on the seed and on the place where they are asked for, and on nothing else. To leave
- * out one event of a scenario changes no draw of the others, so that a failure can be shrunk.
+ * Draws: random numbers that depend only on the seed and on the place that requests them. Leaving out one event of a scenario
+ * changes no other draw, which allows shrinking.
  */
 
-/** Draws of one seed. A place that asks again gets other numbers. */
+/** Draws of one seed. A place that asks again receives other numbers. */
 export interface Draw {
   /** A number from 0 to below 1. */
   readonly unit: (place: string) => number
-  /** Whether what has this probability happens. */
+  /** Whether an event with this probability happens. */
   readonly chance: (place: string, probability: number) => boolean
   /** A number from `low` to below `high`. */
   readonly between: (place: string, low: number, high: number) => number

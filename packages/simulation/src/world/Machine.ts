@@ -1,6 +1,6 @@
 /**
- * Machines: one life of a process. Its clocks, its randomness and its scheduler are the world's, so that it can be frozen
- * and killed between any two of its steps.
+ * Machines: one life of a process. The world provides its clocks, its randomness and its scheduler, and can freeze or kill it
+ * between any two of its steps.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -22,13 +22,13 @@ export interface Machine {
   readonly name: string
   readonly isAlive: () => boolean
   readonly isFrozen: () => boolean
-  /** Milliseconds since the epoch, as its wall clock has them. */
+  /** Milliseconds since the epoch, by its wall clock. */
   readonly wallClock: () => number
-  /** Milliseconds since some moment, as its own clock counts them. */
+  /** Milliseconds since some moment, by its monotonic clock. */
   readonly monotonic: () => number
-  /** Does something in this process, unless it is dead by then; while it is frozen, it waits. */
+  /** Does something in this process, unless it is dead by then; a frozen process does it later. */
   readonly perform: (act: () => void) => void
-  /** Does so after some milliseconds, as its own clock counts them. */
+  /** Does so after some milliseconds, by its own clock. */
   readonly after: (delay: number, act: () => void) => Due
   /** Runs an effect in this process. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
@@ -41,7 +41,7 @@ export interface Machine {
 /** When the world begins, in milliseconds since the epoch. */
 export const epoch = Date.UTC(2030, 0, 1)
 
-/** A clock that is right. */
+/** A correct clock. */
 export const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
 
 const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]): Clock.Clock => {
@@ -70,7 +70,7 @@ const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]):
   }
 }
 
-/** A scheduler whose tasks the machine performs, in the order in which they were given. */
+/** A scheduler whose tasks the machine performs in their order. */
 const schedulerOf = (perform: Machine["perform"], isAlive: () => boolean, world: World): Scheduler.Scheduler => {
   let tasks: Array<() => void> = []
   const flush = (): void => {
@@ -90,7 +90,7 @@ const schedulerOf = (perform: Machine["perform"], isAlive: () => boolean, world:
   }
 }
 
-/** Takes what is logged as an error for a defect: user code that misbehaves is a warning. */
+/** Counts errors in the log as defects: misbehaving user code is a warning. */
 const errorsOf = (world: World, name: string): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, logLevel, message }) => {
     if (logLevel !== "Error" && logLevel !== "Fatal") return

@@ -1,4 +1,4 @@
-/** Writes down what crosses the port between the core and a broker's client. */
+/** Records what crosses the port between the core and a broker's client. */
 import type { Broker, Delivery } from "@requeue/core/port"
 import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import { asked, numberOf } from "./Parcels.ts"
 import { keyOf } from "./Store.ts"
 import type { World } from "./World.ts"
 
-/** The same broker, observed. What a process still does in the turn in which it was killed reaches nobody. */
+/** The same broker, observed. Anything that a process does after it was killed, in the same turn, has no effect. */
 export const observed = (world: World, machine: Machine, service: Client): Broker.Service => {
   const subscribe = subscribing(world, machine, service)
   const { capabilities } = service

@@ -1,11 +1,11 @@
-/** Between the messages of the core and those on the wire. The clients of all models share it. */
+/** Translates between the messages of the core and those on the wire. The clients of all models share it. */
 import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/port"
 import type { Asked } from "../History.ts"
 import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"
 import type { World } from "./World.ts"
 
-/** The header by which a handler run is known to belong to a delivery. It is no part of the message. */
+/** The header that links a handler run to a delivery. It is not a part of the message. */
 export const mark = "delivery"
 
 /** A message as a client puts it on the wire. */
@@ -14,15 +14,15 @@ export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing
   return { body, headers: own, metadata: Metadata.encode(metadata), nonce: world.number() }
 }
 
-/** The facts that a broker tells of a delivery, beside the parcel. */
+/** The facts that a broker reports of a delivery, besides the parcel. */
 export interface Told {
   readonly delivery: number
   /** The broker's count of the deliveries of this copy, this one included. */
   readonly count: number
   readonly receipt: unknown
-  /** When the broker took the message, in milliseconds since the epoch, where it tells. */
+  /** When the broker received the message, in milliseconds since the epoch, if it reports that. */
   readonly sentAt?: number
-  /** The broker's own name of the message, where it has one. */
+  /** The broker's own name of the message, if it has one. */
   readonly id?: string
 }
 
@@ -45,7 +45,7 @@ export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delive
 const cutOf = (settlement: Settlement.Settlement): number =>
   "cut" in settlement && settlement.cut !== undefined ? Metadata.truncations.indexOf(settlement.cut) + 1 : 0
 
-/** A settlement as the history has it. */
+/** A settlement in the form of the history. */
 export const asked = (settlement: Settlement.Settlement): Asked => ({
   tag: settlement._tag,
   delay: "delay" in settlement ? settlement.delay : 0,
@@ -56,6 +56,6 @@ export const asked = (settlement: Settlement.Settlement): Asked => ({
 
 /** The number of the delivery that a receipt is for. Every client's receipts have it. */
 export const numberOf = ({ receipt }: Delivery.Delivery): number => {
-  const { number } = receipt as { readonly number: number } // As the clients make them.
+  const { number } = receipt as { readonly number: number } // as the clients make them
   return number
 }

@@ -1,17 +1,17 @@
-/** Stores: what a broker keeps, and the facts about it. Every model has one; how copies are handed out is the model's. */
+/** Stores: what a broker keeps, and the facts about it. Every model has one, and decides how copies are delivered. */
 import type { Delivery, Fact } from "../History.ts"
 import { isForever, type Refusal } from "../Scenario.ts"
 import type { Due, World } from "./World.ts"
 
-/** A message as it is on the wire. */
+/** A message on the wire. */
 export interface Parcel {
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
   /** The encoded metadata; `undefined` for a foreign message. */
   readonly metadata: string | undefined
-  /** A number that a client writes beside it, to know this copy again. */
+  /** A number that a client adds to recognise this copy. */
   readonly nonce: number | undefined
-  /** The delay that a client writes beside it: the milliseconds for which the broker was asked to hold it back. */
+  /** The delay that a client adds: the milliseconds for which the broker must hold it back. */
   readonly deferred?: number | undefined
 }
 
@@ -24,9 +24,9 @@ export interface Held {
   order: number
   /** When it was stored first, in true milliseconds. */
   readonly storedAt: number
-  /** The queue from which the broker moved it here by its own means. */
+  /** The queue from which the broker moved it here natively. */
   readonly movedFrom: string | undefined
-  /** How often it was handed out, as the broker counts. */
+  /** How often it was delivered, by the broker's count. */
   count: number
 }
 
@@ -36,19 +36,19 @@ interface Origin {
   readonly of: Delivery | undefined
 }
 
-/** Everything that a broker keeps. */
+/** A broker's store. */
 export interface Store {
   /** Keeps a copy, which is ready after `delay` milliseconds. */
   readonly keep: (queue: string, parcel: Parcel, delay: number, origin: Origin) => Held
-  /** The first that is ready, or the one at this place, which is not ready then. */
+  /** The first ready copy, or the one at this index, which need not be ready. */
   readonly take: (queue: string, place?: number) => Held | undefined
-  /** Takes this one out, ready or not; false when it is not there. */
+  /** Takes this one out, ready or not; false if it is not there. */
   readonly withdraw: (held: Held) => boolean
-  /** Writes down that a copy is handed out, and answers the number of this delivery. */
+  /** Records that a copy is delivered, and returns the number of this delivery. */
   readonly handOut: (held: Held, process: string) => Delivery
-  /** Takes out all that wait for their delay, by default in all queues. */
+  /** Takes out all delayed copies, by default of all queues. */
   readonly recall: (queue?: string) => ReadonlyArray<Held>
-  /** Puts one back that was taken, to be ready after `delay` milliseconds. */
+  /** Returns a taken copy, to be ready after `delay` milliseconds. */
   readonly back: (
     held: Held,
     delivery: Delivery | undefined,
@@ -56,7 +56,7 @@ export interface Store {
     why: Extract<Fact, { _tag: "Back" }>["why"]
   ) => void
   readonly gone: (held: Held, why: Extract<Fact, { _tag: "Gone" }>["why"], delivery?: Delivery) => void
-  /** Moves a copy to another queue by the broker's own means. Default of `count`: 0. */
+  /** Moves a copy to another queue natively. Default of `count`: 0. */
   readonly move: (held: Held, to: string, count?: number) => void
   readonly purge: (queue: string) => number
   /** Whether a message of the queue is ready. */
@@ -76,7 +76,7 @@ interface Tale {
   readonly cut: number
 }
 
-// Cast, because anybody may have written it.
+// Cast, because any client may have written it.
 const read = (metadata: string | undefined): Partial<Record<string, any>> => {
   try {
     return metadata === undefined ? {} : JSON.parse(metadata)
@@ -98,7 +98,7 @@ const isMeant = (of: Refusal["of"], queue: string, { metadata }: Parcel): boolea
   return of === "retry" || read(metadata)["a"] > 0
 }
 
-/** Whether the broker refuses this copy for good; the reason if it does. */
+/** Whether the broker refuses this copy permanently; the reason if it does. */
 export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["reason"] | undefined => {
   const { refusals } = world.scenario
   if (refusals.length === 0) return undefined
@@ -110,8 +110,8 @@ export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["r
 }
 
 /**
- * A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. What becomes ready again
- * goes to its place in the order of publishing, or to the end of its queue.
+ * An empty store. `onReady` is called when a copy of a queue may be delivered. A returned copy goes to its position in the order
+ * of publishing, or to the end of its queue.
  *
  * Long, because everything in it is one state.
  */
@@ -128,7 +128,7 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
     return made
   }
 
-  /** In the order in which they were published, as far as they are ready. */
+  /** The ready copies, in the order in which they were published. */
   const put = (held: Held): void => {
     if (returns === "end") held.order = ++last
     const list = ready(held.queue)

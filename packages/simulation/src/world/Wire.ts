@@ -1,6 +1,6 @@
 /**
- * Wires: connections between a process and a broker. Each direction keeps its order. A wire breaks at any of its messages;
- * what was under way is lost from some point on, and each side notices when it does.
+ * Wires: connections between a process and a broker. Each direction keeps its order. A wire breaks at any of its messages; frames
+ * in flight are lost from some point on, and each side notices that at its own time.
  */
 import type { Machine } from "./Machine.ts"
 import type { World } from "./World.ts"
@@ -23,9 +23,9 @@ export interface Wire<Up, Down> {
   readonly up: (frame: Up) => void
   /** To the process. */
   readonly down: (frame: Down) => void
-  /** Breaks it; `quickly`: both sides notice at once, as when it is closed in order. */
+  /** Breaks it; `quickly`: both sides notice at once, as in an orderly close. */
   readonly cut: (quickly?: boolean) => void
-  /** Whether the process takes it for whole. */
+  /** Whether the process considers it intact. */
   readonly isOpen: () => boolean
 }
 

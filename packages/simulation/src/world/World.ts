@@ -1,12 +1,12 @@
-/** The world: true time, what is due when, the faults that happen, and the history that everybody writes. */
+/** The world: true time, scheduled events, faults, and the shared history. */
 import type { Fact, Entry } from "../History.ts"
 import type { Rates, Scenario } from "../Scenario.ts"
 import * as Draw from "./Draw.ts"
 
-/** Something that will happen. */
+/** A scheduled event. */
 export interface Due {
   readonly at: number
-  /** `undefined` once it has happened, or was called off. */
+  /** `undefined` once it has happened, or was cancelled. */
   run: (() => void) | undefined
 }
 
@@ -14,20 +14,20 @@ export interface Due {
 export interface World {
   /** True milliseconds since the world began. */
   readonly now: () => number
-  /** Runs something after so many milliseconds of true time. What is due together happens in the order of these calls. */
+  /** Runs something after this many milliseconds of true time. Events of one moment happen in the order of these calls. */
   readonly after: (delay: number, run: () => void) => Due
   readonly draw: Draw.Draw
   readonly scenario: Scenario
   readonly history: Array<Entry>
   readonly record: (fact: Fact) => void
-  /** Whether a fault of this kind happens at this place now. It is written down if it does. */
+  /** Whether a fault of this kind happens at this place now. If so, it is recorded. */
   readonly fault: (kind: keyof Rates, place: string) => boolean
   /** Milliseconds of one way over the network. */
   readonly latency: (place: string) => number
-  /** A number that was not given before. */
+  /** A new unique number. */
   readonly number: () => number
   readonly isCalm: () => boolean
-  /** Lets the next thing happen; false when nothing is due until this time. */
+  /** Runs the next event; false if nothing is due until this time. */
   readonly step: (until: number) => boolean
 }
 
@@ -37,7 +37,7 @@ export const make = (scenario: Scenario): World => {
   const draw = Draw.make(seed)
   const wanted = only && new Set(only)
   const history: Array<Entry> = []
-  /** The latest first, so that the next is at the end. */
+  /** The latest event is first, so the next one is at the end. */
   const agenda: Array<Due> = []
   const seen = new Map<string, number>()
   let now = 0
@@ -58,7 +58,7 @@ export const make = (scenario: Scenario): World => {
 
   const record = (fact: Fact): void => void history.push(Object.assign(fact, { at: now }))
 
-  /** Places are counted per kind, so that a fault keeps its name when others are left out. */
+  /** Places are counted per kind, so a fault keeps its name when others are left out. */
   const fault = (kind: keyof Rates, place: string): boolean => {
     if (now >= calmAt || (rates[kind] === 0 && wanted === undefined)) return false
     const at = `${kind} ${place}`

@@ -1,7 +1,7 @@
-/** The capabilities of Acme. Each claim is tested by the conformance suite; what is denied is tested for its absence. */
+/** The capabilities of Acme. The conformance suite tests each claim, and each denied one for its absence. */
 import { type Capabilities, Delay } from "@requeue/core/port"
 
-/** Cite the page of the broker's documentation behind each value that is not the most modest one. */
+/** Cite the page of the broker's documentation for each value that is not the most modest one. */
 export const capabilities: Capabilities.Capabilities = {
   broker: "acme",
   retryDelay: { native: Delay.max, beyond: undefined },

@@ -14,13 +14,13 @@ export interface Publication {
   readonly queue: string
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
-  /** Milliseconds for which Acme is to hold the message back. */
+  /** Milliseconds for which Acme must hold the message back. */
   readonly delay: number
 }
 
-/** A message as Acme hands it out. */
+/** A message as Acme delivers it. */
 export interface Received {
-  /** Acme's own id: the same at every delivery of this copy. */
+  /** Acme's id: the same at every delivery of this copy. */
   readonly id: string
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
@@ -30,24 +30,24 @@ export interface Received {
   readonly publishedAt: number
 }
 
-/** The calls by which a consumer hears of the driver. */
+/** The driver's callbacks to a consumer. */
 interface Listener {
   readonly onMessage: (received: Received) => void
-  /** Called after a connection was lost and made again, before its first message. MUST 6. */
+  /** Called after a connection was lost and restored, before its first message. MUST 6. */
   readonly onReconnect: () => void
 }
 
-/** A consumer of one queue. What it was handed is settled by it alone. MUST 3. */
+/** A consumer of one queue. Only it settles its deliveries. MUST 3. */
 export interface Consumer {
-  /** At most so many messages are out at a time, 0 at first; 0 holds before any later call. MUST 5. */
+  /** The maximum number of messages out at a time, 0 at first; 0 holds before any later call. MUST 5. */
   readonly credit: (limit: number) => void
-  /** Whether a message is still held: neither its lease nor its connection is lost, as far as is known. */
+  /** Whether a message is still held: neither its lease nor its connection is known to be lost. */
   readonly holds: (received: Received) => boolean
   /** Removes a message, or rejects. */
   readonly remove: (received: Received) => Promise<void>
-  /** Gives a message back, for the next delivery at once, or rejects. */
+  /** Returns a message, for the next delivery at once, or rejects. */
   readonly requeue: (received: Received) => Promise<void>
-  /** Stops, and gives back all that is out. */
+  /** Stops, and returns all that is out. */
   readonly close: () => Promise<void>
 }
 
@@ -64,22 +64,22 @@ export interface Client {
   readonly publish: (publications: ReadonlyArray<Publication>) => Promise<void>
   /** Delivers nothing before its time: MUST 8. Waits for a connection that is lost: MUST 6. */
   readonly consume: (queue: string, listener: Listener) => Promise<Consumer>
-  /** Creates a queue that is not there. */
+  /** Creates a missing queue. */
   readonly declare: (queue: string) => Promise<void>
-  /** Whether a queue is there. */
+  /** Whether a queue exists. */
   readonly exists: (queue: string) => Promise<boolean>
   /** Numbers of a queue that may not exist. */
   readonly depths: (queue: string) => Promise<Depths>
-  /** Removes all messages that are ready, perhaps those that are delayed as well, and answers how many. */
+  /** Removes all ready messages, perhaps delayed ones as well, and returns their number. */
   readonly purge: (queue: string) => Promise<number>
 }
 
 /**
- * Connects, and connects again for ever: see `Reconnecting` of `@requeue/kit`. `onState` is told when the
- * connection is lost and when it is back. MUST 6, 7 and 9.
+ * Connects, and always reconnects: see `Reconnecting` of `@requeue/kit`. `onState` is called when the connection is lost and when
+ * it is restored. MUST 6, 7 and 9.
  */
 export const connect = (
   _settings: Settings,
   _onState: (state: Connection.Connection["state"]) => void
 ): Effect.Effect<Client, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.fail(notWritten("connect", "a connection that comes back by itself, MUST 6", "src/internal/client.ts"))
+  Effect.fail(notWritten("connect", "a connection that reconnects automatically, MUST 6", "src/internal/client.ts"))

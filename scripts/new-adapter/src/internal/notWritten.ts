@@ -1,7 +1,7 @@
-/** The error of an adapter's part that is not written yet. Delete this file when nothing imports it any more. */
+/** The error of an unwritten part of an adapter. Delete this file when nothing imports it any more. */
 import { BrokerError } from "@requeue/core/port"
 
-/** `what` names a MUST of the port where there is one, and `file` is a file of this package. */
+/** `what` names a MUST of the port if there is one, and `file` is a file of this package. */
 export const notWritten = (operation: string, what: string, file: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "acme",

@@ -13,7 +13,7 @@ interface Meaning {
   readonly remedy?: string
 }
 
-/** The first that matches counts. Cite the page of the broker's documentation that lists its errors. */
+/** The first match counts. Cite the page of the broker's documentation that lists its errors. */
 const meanings: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/auth|denied|forbidden/i, { reason: "AccessRefused", remedy: "Check the user, the password and the permissions" }],
   [/too (big|large)/i, { reason: "BodyTooLarge", remedy: "Send a smaller body" }],
@@ -24,7 +24,7 @@ const meanings: ReadonlyArray<readonly [RegExp, Meaning]> = [
   ]
 ]
 
-/** An error that nothing is known of counts as a lost connection: the operation may be tried again. Pure. */
+/** An unknown error counts as a lost connection: the operation may be tried again. Pure. */
 export const toBrokerError = (cause: unknown, { operation, queue }: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   const detail = cause instanceof Error ? cause.message : String(cause)

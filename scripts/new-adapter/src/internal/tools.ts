@@ -1,4 +1,4 @@
-/** The things that every part of the adapter works with. */
+/** The tools that every part of the adapter shares. */
 import type { Deadlines } from "@requeue/core/port"
 import type { Settings } from "../AcmeOptions.ts"
 import type { Client } from "./client.ts"

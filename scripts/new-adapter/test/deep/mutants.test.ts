@@ -1,4 +1,4 @@
-/** The adapter, broken in one place at a time: the named case fails, and passes on the adapter as it is. */
+/** The adapter, broken in one place at a time: the named case fails, and passes on the unchanged adapter. */
 import { describe, it } from "@effect/vitest"
 import { Mutant } from "@requeue/conformance"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * The real Acme, with a harness that looks behind the adapter. It uses the broker's own driver, and never the adapter's
- * consumer: see the MUSTs in `packages/conformance/src/Harness.ts`. What the driver hands out is read by `toDelivery`.
+ * The real Acme, with a harness that reads it directly. It uses the broker's driver, and never the adapter's consumer: see the
+ * MUSTs in `packages/conformance/src/Harness.ts`. `toDelivery` reads the driver's messages.
  */
 import { Harness } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
@@ -23,7 +23,7 @@ export const layer = Layer.effectContext(
       publishRaw: () => unwritten("publishRaw"),
       deadLetters: () => unwritten("deadLetters"),
       pending: () => unwritten("pending"),
-      // What a harness cannot do is undefined: the suite refuses one that lacks a member.
+      // A missing ability is undefined: the suite rejects a harness that lacks a member.
       cutConnections: undefined,
       restart: undefined,
       another: AcmeBroker.make({ url }),

@@ -22,7 +22,7 @@ export interface Process {
   /** Its pid, while it runs on this machine. */
   readonly pid: () => number | undefined
   readonly isAlive: () => Promise<boolean>
-  /** Sends a signal, and answers whether the process ended in time. */
+  /** Sends a signal, and returns whether the process ended in time. */
   readonly end: (signal: "SIGTERM" | "SIGKILL", milliseconds: number) => Promise<boolean>
 }
 
@@ -61,7 +61,7 @@ export const container = async (
   const box = await docker.make(instance, {
     image,
     env: {},
-    // The ports are the same outside as inside, because nsqlookupd tells clients the ports inside.
+    // The ports are the same outside as inside, because nsqlookupd gives clients the ports inside.
     ports: Object.fromEntries(ports.map((port) => [port, port])),
     files: {},
     command: ["tail", "-f", "/dev/null"],

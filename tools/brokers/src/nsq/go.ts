@@ -5,7 +5,7 @@ import { Unavailable } from "../Broker.ts"
 
 const run = promisify(execFile)
 
-/** Runs `go` in a folder. Without a `go` command, or when it fails, what it was to make is unavailable. */
+/** Runs `go` in a folder. Throws `Unavailable` if there is no `go` command, or it fails. */
 export const go = async (args: ReadonlyArray<string>, cwd: string): Promise<{ readonly stdout: string }> => {
   const options = {
     cwd,

@@ -1,6 +1,6 @@
 /**
- * A consumer and a producer of go-nsq, the client of NSQ's own authors, as a program for tests beside ours. Its flags stand
- * in `go-nsq/main.go`.
+ * A consumer and a producer of go-nsq, the client of NSQ's own authors, as a program for tests. `go-nsq/main.go` describes its
+ * flags.
  */
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs"
@@ -12,7 +12,7 @@ import { go } from "./go.ts"
 
 const sources = fileURLToPath(new URL("../../go-nsq", import.meta.url))
 
-/** Answers the path of the program, which is built once. Fails with `Unavailable` where there is no Go. */
+/** Returns the path of the program, which is built once. Fails with `Unavailable` without Go. */
 export const goNsq = async (say: (line: string) => void = console.error): Promise<string> => {
   const digest = createHash("sha256")
   for (const file of ["main.go", "go.mod", "go.sum"]) digest.update(readFileSync(join(sources, file)))

@@ -1,7 +1,6 @@
 /**
- * Sends IDENTIFY to an nsqd, to see that it accepts connections and which version it has. It needs no TLS and no secret,
- * also where the nsqd demands them afterwards. This package needs no driver for it.
- * https://nsq.io/clients/tcp_protocol_spec.html
+ * Sends IDENTIFY to an nsqd. This checks that it accepts connections, and reads its version. It needs no TLS and no secret, even
+ * if the nsqd demands them afterwards. This package needs no driver for it. https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { connect } from "node:net"
 import { answerTimeout } from "../ready.ts"
@@ -22,7 +21,7 @@ const versionIn = (answer: string): string | undefined => {
   }
 }
 
-/** Answers the nsqd's version. Fails after `milliseconds`. */
+/** Returns the nsqd's version. Fails after `milliseconds`. */
 export const identify = (address: string, milliseconds = answerTimeout): Promise<string> => {
   const url = new URL(address)
   return new Promise((resolve, reject) => {

@@ -39,7 +39,7 @@ export const release = "1.3.0"
 
 const own = () => home("go", `nsq-${release}`)
 
-/** The installation that was built before, if there is one. */
+/** The installation that was built before, if any. */
 export const built = (): Installation | undefined => inFolder(own())
 
 /** Builds the release from its public module, once. */
@@ -52,8 +52,8 @@ export const build = async (say: (line: string) => void): Promise<Installation> 
     await go(["version"], partial)
     say(`Building NSQ ${release} with Go in ${own()}, once ...`)
     const began = performance.now()
-    // In the module's own folder, Go uses the versions of its own go.mod. `go install` would need the list of all versions of
-    // the module as well, which not every proxy has.
+    // In the module's own folder, Go uses the versions of its go.mod. `go install` would also need the list of all versions of
+    // the module, which not every proxy has.
     const { stdout } = await go(["mod", "download", "-json", `github.com/nsqio/nsq@v${release}`], partial)
     const { Dir }: { readonly Dir: string } = JSON.parse(stdout)
     await go(["build", "-o", `${partial}/`, "./apps/nsqd", "./apps/nsqlookupd"], Dir)

@@ -133,7 +133,7 @@ export const make = async (instance: Instance, host: Host, options: Options): Pr
     const url = `nsq://127.0.0.1:${port}`
     const args = [
       ...addresses(port),
-      // Needed only with a certificate; its usual port would be open to everybody.
+      // Needed only with a certificate; its usual port would be open to all networks.
       `--https-address=${host.listen}:0`,
       `--lookupd-tcp-address=127.0.0.1:${lookupdPort}`,
       `--data-path=${await host.folder(name)}`,

@@ -1,11 +1,10 @@
 /**
- * A proxy in front of an nsqd that reads what passes, and may change what nsqd says: somebody between it and its clients.
- * Once the two agree on TLS or on compression it reads and changes nothing more.
- * https://nsq.io/clients/tcp_protocol_spec.html
+ * A proxy in front of an nsqd that reads traffic, and may change nsqd's answers, as a man in the middle. Once the two agree on
+ * TLS or on compression it reads and changes nothing more. https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { proxy, type TcpProxy } from "../proxy.ts"
 
-/** A command as it passed in the clear, with the body of those that have one. */
+/** A command that passed in the clear, with the body of those that have one. */
 export interface NsqCommand {
   /** Connections are counted from 1. */
   readonly connection: number
@@ -20,7 +19,7 @@ export interface NsqFrame {
   readonly data: Buffer
 }
 
-/** Answers the frames that take the place of one, which may be more or none. The first of a connection has the index 0. */
+/** Returns the frames that replace one, which may be more or none. The first of a connection has the index 0. */
 type Change = (frame: NsqFrame, index: number, connection: number) => ReadonlyArray<NsqFrame>
 
 export interface NsqProxy extends TcpProxy {
@@ -35,10 +34,10 @@ const types = ["response", "error", "message"] as const
 const magic = "  V2"
 const withBody = new Set(["IDENTIFY", "AUTH", "PUB", "MPUB", "DPUB"])
 
-/** The first byte of what a client says to begin with TLS. */
+/** The first byte of a TLS client. */
 const handshake = 0x16
 
-/** Reads the first command: how long it is, and the command, unless it is the protocol's version. */
+/** Reads the first command: its length, and the command, unless it is the protocol's version. */
 const readCommand = (input: Buffer): { size: number; command?: Omit<NsqCommand, "connection"> } | undefined => {
   if (input[0] === magic.charCodeAt(0)) return input.length < magic.length ? undefined : { size: magic.length }
   const end = input.indexOf("\n")
@@ -51,7 +50,7 @@ const readCommand = (input: Buffer): { size: number; command?: Omit<NsqCommand, 
   return { size, command: { name, args, body: input.toString("utf8", end + 5, size) } }
 }
 
-/** Reads the commands of one connection, as far as they are in the clear. */
+/** Reads the commands of one connection while they are in the clear. */
 const reader = (connection: number, commands: Array<NsqCommand>) => {
   let input = Buffer.alloc(0)
   return (bytes: Buffer): void => {
@@ -71,10 +70,10 @@ const toBytes = ({ data, type }: NsqFrame): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** Whether what follows an answer to `IDENTIFY` is encrypted or compressed. */
+/** Whether the bytes after an answer to `IDENTIFY` are encrypted or compressed. */
 const isVeiling = ({ data }: NsqFrame): boolean => /"(tls_v1|deflate|snappy)":true/.test(data.toString())
 
-/** Changes the frames of one connection, as far as they are in the clear. */
+/** Changes the frames of one connection while they are in the clear. */
 const changer = (change: Change, connection: number) => {
   let input = Buffer.alloc(0)
   let index = 0

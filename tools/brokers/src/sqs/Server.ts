@@ -12,11 +12,11 @@ import { handshake } from "./handshake.ts"
 export interface Server {
   readonly name: string
   readonly version: string
-  /** Where it came from, for messages. */
+  /** Its origin, for messages. */
   readonly source: string
   readonly command: string
   readonly args: (port: number, folder: string) => ReadonlyArray<string>
-  /** Moves the server's clock forward, where it has one of its own. */
+  /** Moves the server's clock forward, if it has its own. */
   readonly forward?: (port: number, milliseconds: number) => Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import type { Broker, Node } from "../Broker.ts"
 
 export interface SqsNode extends Node {
-  /** Moves the server's clock forward by so many milliseconds; `undefined` where it uses that of this machine. */
+  /** Moves the server's clock forward by this many milliseconds; `undefined` if it uses the machine's clock. */
   readonly forward: ((milliseconds: number) => Promise<void>) | undefined
 }
 

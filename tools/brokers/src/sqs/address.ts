@@ -14,7 +14,7 @@ export const region = "eu-west-1"
 export const local = (port: number, secret: string): string =>
   `sqs://requeue:${secret}@127.0.0.1:${port}?region=${region}`
 
-/** Parses an address; `undefined` where it has neither form. */
+/** Parses an address; `undefined` if it has neither form. */
 export const parse = (text: string): Address | undefined => {
   const url = URL.parse(text)
   if (url === null || url.protocol !== "sqs:" || url.hostname === "") return undefined

@@ -8,7 +8,7 @@ import type { Server } from "./Server.ts"
 
 export const version = "1.7.1"
 
-/** Makes its config file. Queue URLs have the host of the request then. */
+/** Makes its config file. With it, queue URLs have the host of the request. */
 export const configuration = (host: string, port: number): string => `include classpath("application.conf")
 node-address { protocol = http, host = "*", port = ${port}, context-path = "" }
 rest-sqs { enabled = true, bind-hostname = "${host}", bind-port = ${port}, sqs-limits = strict }
@@ -27,7 +27,7 @@ const pom = `<project>
 </project>
 `
 
-/** Downloads its jars, unless they are there. */
+/** Downloads its jars, unless they exist. */
 export const install = async (say: (line: string) => void): Promise<Server> => {
   await hasCommand("java", "-version")
   const jars = await installOnce(`elasticmq-${version}`, "about 40 MB from Maven Central", say, async (folder) => {

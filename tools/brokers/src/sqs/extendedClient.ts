@@ -8,9 +8,9 @@ import { python } from "../python.ts"
 const version = "1.0.1"
 
 /**
- * Answers a Python interpreter that can import `sqs_extended_client` and `boto3`.
+ * Returns a Python interpreter that can import `sqs_extended_client` and `boto3`.
  *
- * @throws Unavailable where there is no Python
+ * @throws Unavailable without Python
  */
 export const extendedClient = async (say: (line: string) => void = console.error): Promise<string> => {
   if (process.env["REQUEUE_NO_SERVERS"] !== undefined) throw new Unavailable("nothing is downloaded here")

@@ -1,6 +1,5 @@
 /**
- * fauxqs, from npm: it is always there, and the only server whose clock can be moved.
- * https://github.com/kibertoad/fauxqs
+ * fauxqs, from npm: it is always installed, and the only server whose clock can be moved. https://github.com/kibertoad/fauxqs
  */
 import { createRequire } from "node:module"
 import { extname } from "node:path"
@@ -11,7 +10,7 @@ const require = createRequire(import.meta.url)
 const program = fileURLToPath(new URL(`./fauxqsProcess${extname(import.meta.url)}`, import.meta.url))
 const { dependencies }: { readonly dependencies: { readonly fauxqs: string } } = require("../../package.json")
 
-/** Moves its clock. Visibility, delays, deduplication and time stamps follow that. */
+/** Moves its clock. Visibility, delays, deduplication and timestamps use it. */
 const forward: Server["forward"] = async (port, milliseconds) => {
   const response = await fetch(`http://127.0.0.1:${port}/_clock/${milliseconds}`, { method: "POST" })
   if (!response.ok) throw new Error(`The clock of fauxqs was not moved: ${response.status}`)

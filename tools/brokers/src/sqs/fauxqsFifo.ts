@@ -1,6 +1,6 @@
 /**
- * FIFO queues of fauxqs as those of AWS: a receive has all messages of a group, in their order, that are not behind one in
- * flight. fauxqs hands out one message of a group, and none until that is gone; nobody in front of it can change that.
+ * Makes FIFO queues of fauxqs behave as those of AWS: a receive has all messages of a group, in their order, that are not behind
+ * one in flight. fauxqs delivers one message of a group, and none until that is gone; no proxy can change that.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagegroupid-property.html
  */
 
@@ -28,7 +28,7 @@ export const change = (queue: Methods): void => {
   let next = 0
   const placeOf = (message: Message): number => places.get(message) ?? 0
 
-  /** For each group, the place of its first message in flight. */
+  /** For each group, the index of its first message in flight. */
   const barriers = ({ inflightMessages }: Queue): ReadonlyMap<string, number> => {
     const found = new Map<string, number>()
     for (const { message } of inflightMessages.values()) {
@@ -38,11 +38,11 @@ export const change = (queue: Methods): void => {
     return found
   }
 
-  /** Locks the groups whose first message is behind its barrier, and no others; answers whether any is free. */
+  /** Locks the groups whose first message is behind its barrier, and no others; returns whether any is free. */
   const lock = ({ fifoLockedGroups, fifoMessages }: Queue, barrier: ReadonlyMap<string, number>): boolean => {
     fifoLockedGroups.clear()
     for (const [group, messages] of fifoMessages) {
-      // What came back may be in any order.
+      // Returned messages may be in any order.
       const sorted = messages.toSorted((a, b) => placeOf(a) - placeOf(b))
       fifoMessages.set(group, sorted)
       const [first] = sorted
@@ -62,7 +62,7 @@ export const change = (queue: Methods): void => {
     processTimers.call(this)
     const barrier = barriers(this)
     const found: Array<object> = []
-    // What becomes visible from now on is for the next receive.
+    // Messages that become visible from now on are for the next receive.
     const still: Queue = Object.create(this, { processTimers: { value: () => {} } })
     while (found.length < max && lock(this, barrier)) {
       const one = dequeueFifo.call(still, 1, ...others)

@@ -6,12 +6,12 @@ import { isValidText } from "./text.ts"
 
 let ahead = 0
 const now = Date.now
-// fauxqs takes all its times from Date.now, and looks at it every 20 ms while a client polls.
+// fauxqs takes all its times from Date.now, and reads it every 20 ms while a client polls.
 Date.now = () => now() + ahead
 
 const partOf = (path: string) => import(new URL(path, import.meta.resolve("fauxqs")).href)
 
-// fauxqs checks the halves of a surrogate pair one by one, and so refuses every emoji.
+// fauxqs checks the halves of a surrogate pair one by one, and so rejects every emoji.
 const types: { readonly INVALID_MESSAGE_BODY_CHAR: RegExp } = await partOf("sqs/sqsTypes.js")
 types.INVALID_MESSAGE_BODY_CHAR.test = (text) => !isValidText(text)
 
@@ -24,7 +24,7 @@ const store: { readonly SqsQueue: { readonly prototype: Queue & Parameters<typeo
 const queue = store.SqsQueue.prototype
 Fifo.change(queue)
 
-// fauxqs looks at its clock for receives alone, so a message whose visibility is over would be in flight for ever.
+// fauxqs reads its clock only for receives, so a message whose visibility is over would stay in flight forever.
 const { getAllAttributes } = queue
 queue.getAllAttributes = function (names) {
   this.processTimers()

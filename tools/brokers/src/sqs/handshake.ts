@@ -1,4 +1,4 @@
-/** Lists queues, to see that a server speaks SQS and accepts the credentials. */
+/** Lists queues. This checks that a server speaks SQS and accepts the credentials. */
 import { answerTimeout } from "../ready.ts"
 import { parse } from "./address.ts"
 
@@ -10,10 +10,10 @@ interface Failure {
   readonly name: string
 }
 
-/** Fails with the server's own message when it refuses, and after `milliseconds`. */
+/** Fails with the server's own message if it refuses, and after `milliseconds`. */
 export const handshake = async (address: string, milliseconds = answerTimeout): Promise<void> => {
   const { credentials, endpoint, region } = parse(address) ?? {}
-  // Loaded when needed, so that the start of another broker does not wait for the SDK.
+  // Imported lazily: other brokers start without the SDK.
   const { ListQueuesCommand, SQSClient } = await import("@aws-sdk/client-sqs")
   const client = new SQSClient({
     maxAttempts: 1,
@@ -26,7 +26,7 @@ export const handshake = async (address: string, milliseconds = answerTimeout): 
     .send(new ListQueuesCommand({ MaxResults: 1 }))
     .catch((cause: Failure) => {
       const { Code, code, message, name } = cause
-      // The server knows the credentials; that they do not allow this call says nothing about others.
+      // The server knows the credentials; a denied call proves nothing about others.
       if (Code === "AccessDenied" || name === "AccessDeniedException") return
       throw new Error(`${code ?? name}${message === "" ? "" : `: ${message}`}`, { cause })
     })

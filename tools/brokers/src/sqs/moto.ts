@@ -4,7 +4,7 @@ import type { Server } from "./Server.ts"
 
 const version = "5.2.5"
 
-/** Downloads it, unless it is there. */
+/** Downloads it, unless it exists. */
 export const install = async (say: (line: string) => void): Promise<Server> => {
   const name = `moto-${version}`
   const command = await python(name, "about 250 MB from PyPI", [`moto[server]==${version}`], say)

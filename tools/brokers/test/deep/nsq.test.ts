@@ -136,7 +136,7 @@ test("the environment's nsqd is used; what cannot be done to it is refused, what
     ],
     [real.managementUrl ?? "", {}, /must look like nsq:\/\/host:4150/],
     [`${real.url},127.0.0.1:1`, {}, /must look like nsq:\/\/host:4150/],
-    [real.url, { version: "0.3" }, /NSQ 0\.3 was asked for, .* is \d+\.\d+\.\d+/],
+    [real.url, { version: "0.3" }, /NSQ 0\.3 was requested, but .* is \d+\.\d+\.\d+/],
     [real.url, { nodes: 2 }, /2 nodes cannot be made of one address/],
     [real.url, { flags: { "msg-timeout": "1s" } }, /--msg-timeout can be set only where nsqd is started/]
   ]

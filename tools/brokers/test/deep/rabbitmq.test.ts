@@ -110,7 +110,7 @@ test("the environment's broker is used; what cannot be done to it is refused, wh
       undefined,
       /does not speak AMQP|closed during the AMQP handshake/
     ],
-    [real.url, "3.7", /RabbitMQ 3\.7 was asked for, .* is \d+\.\d+\.\d+/]
+    [real.url, "3.7", /RabbitMQ 3\.7 was requested, but .* is \d+\.\d+\.\d+/]
   ]
   for (const [url, version, said] of wrong) {
     vi.stubEnv("REQUEUE_RABBITMQ_URL", url)

@@ -2,29 +2,29 @@
 import type { Asked } from "../../History.ts"
 import type { Version } from "../../Scenario.ts"
 
-/** A settlement that is allowed. */
+/** An allowed settlement. */
 export interface Allowed {
   readonly tag: Asked["tag"]
   /** `undefined`: any. */
   readonly reason?: string
   readonly queue?: string
-  /** The delay, and how much less it may be because some of it is over already. Default: any. */
+  /** The delay, and by how much it may be shorter because part of it is over. Default: any. */
   readonly delay?: number
   readonly passed?: number
 }
 
-/** Circumstances that count beside the verdict. */
+/** Circumstances that count besides the verdict. */
 export interface Circumstances {
   readonly version: Version
-  /** The attempts that may be meant: more than one where a redelivery has come while the handler ran. */
+  /** The possible attempts: more than one if a redelivery arrived while the handler ran. */
   readonly attempts: readonly [least: number, most: number]
-  /** Milliseconds since it was decided, at most. */
+  /** Maximum milliseconds since it was decided. */
   readonly passed: number
-  /** The age of the message in milliseconds, as clocks and foreign metadata may tell it. */
+  /** The age of the message in milliseconds, as clocks and foreign metadata may show it. */
   readonly age: readonly [least: number, most: number]
 }
 
-/** Milliseconds that the handlers' `retryAfter` says. */
+/** Milliseconds of the handlers' `retryAfter`. */
 export const retryAfter = 7000
 
 /** The end of a message that has this reason. */
@@ -71,7 +71,7 @@ export const matches = (asked: Asked, { delay, passed = 0, queue, reason, tag }:
   (queue === undefined || asked.queue === queue) &&
   (delay === undefined || (asked.delay <= delay + 1 && asked.delay >= Math.max(0, delay - passed) - 1))
 
-/** A settlement as a sentence has it. */
+/** A settlement in the words of a sentence. */
 export const describe = ({ delay, queue, reason, tag }: Allowed | Asked): string => {
   const details = [
     reason,

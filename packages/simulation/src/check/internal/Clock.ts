@@ -1,19 +1,19 @@
 /** Clocks as the scenario has them: how far they may be from true time, and how fast its timers run. */
 import type { Process } from "../../Scenario.ts"
 
-/** The clocks of one process. Times are true milliseconds; answers are on the safe side. */
+/** The clocks of one process. Times are true milliseconds; results are on the safe side. */
 export interface Clock {
-  /** The most by which its wall clock is ahead of true time between two moments; negative when it is behind. */
+  /** The most that its wall clock is ahead of true time between two moments; negative if it is behind. */
   readonly mostAhead: (from: number, to: number) => number
-  /** The least by which it is. */
+  /** The least that it is ahead. */
   readonly leastAhead: (from: number, to: number) => number
-  /** The most milliseconds that its clocks may count between two moments. */
+  /** The maximum milliseconds that its clocks may count between two moments. */
   readonly most: (from: number, to: number) => number
-  /** The fewest that its timers may count. */
+  /** The minimum that its timers may count. */
   readonly least: (from: number, to: number) => number
 }
 
-/** A clock that tells true time. */
+/** A clock with the true time. */
 export const truth: Clock = {
   mostAhead: () => 0,
   leastAhead: () => 0,
@@ -25,7 +25,7 @@ export const truth: Clock = {
 export const make = ({ jumps, offset, speed }: Process["clock"]): Clock => {
   if (offset === 0 && speed === 1 && jumps.length === 0) return truth
 
-  /** By how much jumps have moved it: at the beginning, and after each jump on the way. */
+  /** How far jumps have moved it: at the beginning, and after each jump on the way. */
   const jumped = (from: number, to: number): ReadonlyArray<number> => {
     let sum = 0
     for (const { at, by } of jumps) if (at <= from) sum += by

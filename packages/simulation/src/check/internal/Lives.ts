@@ -1,4 +1,4 @@
-/** Lives: what a history says of each message, copy, delivery, process and handler run. */
+/** Lives: what a history shows of each message, copy, delivery, process and handler run. */
 import type { Asked, Call, Copy, Delivery, Entry, Given, History, Key } from "../../History.ts"
 import type { Process, Scenario, Sending, Version } from "../../Scenario.ts"
 import type { Clock } from "./Clock.ts"
@@ -36,51 +36,51 @@ export interface CopyLife {
   readonly children: Array<CopyLife>
   /** The time that its metadata has. */
   written: Bound | undefined
-  /** The time that its metadata has, or that the broker was told since. */
+  /** The time in its metadata, or a later time that the broker received. */
   bound: Bound | undefined
 }
 
 /** A time before which no handler may begin a copy. */
 export interface Bound {
   readonly at: number
-  /** Since when it is known. */
+  /** When it became known. */
   readonly since: number
-  /** Whose clock told it; `undefined` for one that tells true time. */
+  /** The process whose clock gave it; `undefined` for true time. */
   readonly process: ProcessLife | undefined
   readonly index: number
 }
 
-/** A handing-out of a copy. */
+/** A delivery of a copy. */
 export interface DeliveryLife {
   readonly delivery: Delivery
   readonly copy: CopyLife
   readonly process: ProcessLife
   readonly handedOut: Seen<"HandedOut"> | undefined
-  /** Whether the copy was with another consumer already. */
+  /** Whether another consumer already had the copy. */
   readonly isEcho: boolean
-  /** The earliest begin of a handler, as the broker's copies and returns say. */
+  /** The earliest start of a handler, by the broker's copies and returns. */
   readonly bound: Bound | undefined
   arrived: Seen<"Arrived"> | undefined
   /** The attempt that its arrival belongs to. */
   attempt: Attempt | undefined
   back: Seen<"Back"> | undefined
-  /** Index of the entry by which its connection or its lease is known to be lost; -1 where it is not. */
+  /** Index of the entry by which its connection or its lease is known to be lost; -1 if none. */
   disconnected: number
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>
 }
 
-/** How the client answered: as a fate, or that it was taken. */
+/** The client's answer: a fate, or settled. */
 type Fate = "taken" | "lost" | "transient" | "unknown" | "rejected"
 
-/** A settlement that was asked, and its answer. */
+/** A requested settlement, and its answer. */
 export interface Settling {
   readonly index: number
   readonly at: number
   readonly asked: Asked
   readonly of: DeliveryLife
   readonly attempt: Attempt
-  /** Index of the answer; -1 where there is none. */
+  /** Index of the answer; -1 if there is none. */
   answer: number
   fate: Fate | undefined
 }
@@ -108,8 +108,8 @@ export interface Turn {
 }
 
 /**
- * The work of one process life on a copy, from its arrival to the settlement that was taken. A delivery that is lost and comes
- * again is the same attempt; immediate retries are more turns of it.
+ * The work of one process life on a copy, from its arrival to the accepted settlement. A lost delivery that is redelivered is the
+ * same attempt, and so are immediate retries.
  */
 export interface Attempt {
   readonly process: ProcessLife
@@ -118,7 +118,7 @@ export interface Attempt {
   readonly deliveries: Array<DeliveryLife>
   readonly turns: Array<Turn>
   readonly settlings: Array<Settling>
-  /** The first settlement that is no release. */
+  /** The first settlement that is not a release. */
   decided: Settling | undefined
   /** Whether the next arrival of the copy is another attempt. */
   isOver: boolean

@@ -1,17 +1,17 @@
 /**
- * The table of calls: which call of a handler decides what becomes of a message, and which delay counts. The first call that
- * reaches a message sets its verdict; the delay is chosen apart from it.
+ * The table of calls: which call of a handler decides about a message, and which delay counts. The first call that reaches a
+ * message sets its verdict; the delay is chosen separately.
  */
 import type { Call, Key } from "../../History.ts"
 
-/** The verdict that the calls so far make of one message. */
+/** The verdict of the calls so far on one message. */
 export interface Verdict {
   readonly tag: "ack" | "retry" | undefined
   /** The first delay given on the message itself. */
   readonly own: number | undefined
   /** The first delay given to `retryAll`. */
   readonly all: number | undefined
-  /** The kind of the error with which `fail` set it: what the handler throws does not count then. */
+  /** The kind of the error with which `fail` set it: then what the handler throws does not count. */
   readonly failed: string | undefined
 }
 

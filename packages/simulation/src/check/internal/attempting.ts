@@ -1,4 +1,4 @@
-/** Reads what processes do with deliveries: which attempt each arrival, run and settlement is part of. */
+/** Reads what processes do with deliveries: which attempt each arrival, run and settlement belongs to. */
 import type { Given } from "../../History.ts"
 import { hasName } from "./law.ts"
 import type { EntryOf, Run, Seen, Settling } from "./Lives.ts"
@@ -14,7 +14,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     life.arrived = seen
     process.deliveries.push(life)
     const before = known(process, life.copy)
-    // What was given back comes as another attempt, even if nobody answered.
+    // A returned delivery is redelivered as another attempt, even if the return had no answer.
     if (before !== undefined && before.decided === undefined && before.settlings.length > 0) before.isOver = true
     const isAnother = before !== undefined && !hasName({ scenario }, life.copy)
     life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
@@ -26,10 +26,10 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const life = deliveryOf(given.delivery, given.key, process)
     const before = life.attempt?.isOver === false ? life.attempt : attemptOf(process, life.copy)
     const last = before.turns.at(-1)
-    // One that came while the handler ran has taken the place of the lost one.
+    // A delivery that arrived while the handler ran has replaced the lost one.
     const came = life.arrived ?? run.began
     const hasEnded = last?.run.ended !== undefined && last.run.ended.index < came.index
-    // Nothing waits for a promise whose time is over; the end of an Effect is waited for.
+    // A promise whose time is over is abandoned; the end of an Effect is awaited.
     const isOver =
       hasEnded || (process.version?.promise === true && last !== undefined && isTimedOut(last.run, came.entry.at))
     const isLost = last !== undefined && last.of !== life && isOver
@@ -43,7 +43,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
-    // It may come again after it was sent back, and before the answer that says so.
+    // It may be redelivered after its return, and before the answer to that.
     const sent = life.attempt?.isOver === true ? life.attempt.settlings[0] : undefined
     const isLater = sent !== undefined && (life.arrived?.index ?? -1) > sent.index
     const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
@@ -62,7 +62,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     settling.answer = index
     settling.fate = fate ?? "taken"
     const { tag } = settling.asked
-    // A broker with leases may say that it has removed a message, and hand it out again.
+    // A broker with leases may report a message as removed, and deliver it again.
     const goesBack = tag === "Retry" || tag === "Release" || scenario.kind === "lease"
     if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
   }

@@ -1,4 +1,4 @@
-/** How many attempts a copy can account for, by what the broker handed out and what handlers began. */
+/** How many attempts a copy can account for, by what the broker delivered and what handlers began. */
 import type { Attempt, CopyLife, DeliveryLife, Lives } from "./Lives.ts"
 import { hasName } from "./law.ts"
 import { mustBeTimedOut } from "./timing.ts"
@@ -6,19 +6,19 @@ import { mustBeTimedOut } from "./timing.ts"
 const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
 
-/** Later deliveries of the copy that came to its process before it: each was charged with all that were handed out. */
+/** Later deliveries of the copy that arrived at its process before it: each counts all deliveries so far. */
 const overtaking = (delivery: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   delivery.copy.deliveries
     .slice(delivery.copy.deliveries.indexOf(delivery) + 1)
     .filter((each) => each.process === delivery.process && hasCome(each, delivery))
 
-/** Whether a delivery had come when another one came. */
+/** Whether a delivery had arrived when another one arrived. */
 const hasCome = ({ arrived }: DeliveryLife, other: DeliveryLife): boolean =>
   (arrived?.index ?? Infinity) < (other.arrived?.index ?? -1)
 
-/** Whether a handler began it, and it was not given back untouched. */
+/** Whether a handler began it, and it was not returned untouched. */
 const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
-  // A client that ends gives back what it holds, perhaps by a copy.
+  // A client that ends returns what it holds, perhaps as a copy.
   const isReturned = settlings.length === 0 && copy.children.some(({ parent }) => parent?.delivery === delivery)
   return runs.length > 0 && !isReturned && settlings.at(-1)?.asked.tag !== "Release"
 }
@@ -27,10 +27,10 @@ const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
 const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
   parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue) ? parent : undefined
 
-/** The fewest attempts that were used up before a delivery. */
+/** The minimum number of attempts that were used up before a delivery. */
 export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: DeliveryLife): number => {
   const parent = parentOf(lives, copy)
-  // A redelivery that takes the place of one whose handler ran is the same attempt.
+  // A redelivery that replaces one whose handler ran is the same attempt.
   const attempt = attemptWith(until, until)
   const same = [...(attempt?.deliveries ?? []), ...perhapsReplaced(attempt?.prior, until)]
   const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
@@ -40,8 +40,8 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
 }
 
 /**
- * The deliveries of an attempt whose handler had not ended when another delivery came. With clocks that jump, nobody can say
- * whether its time was over by then: if it was not, the other one has taken their place.
+ * The deliveries of an attempt whose handler had not ended when another delivery arrived. With clocks that jump, it is unknown
+ * whether its time was over by then: if it was not, the other one has replaced them.
  */
 const perhapsReplaced = (before: Attempt | undefined, { arrived }: DeliveryLife): ReadonlyArray<DeliveryLife> => {
   const last = before?.turns.at(-1)?.run
@@ -54,9 +54,9 @@ const perhapsReplaced = (before: Attempt | undefined, { arrived }: DeliveryLife)
 const attemptWith = ({ process }: DeliveryLife, delivery: DeliveryLife): Attempt | undefined =>
   process.attempts.findLast(({ copy, deliveries }) => copy === delivery.copy && deliveries.includes(delivery))
 
-/** Deliveries of the copy that this process knows to have come to no handler, because they were lost before. */
+/** Deliveries of the copy that, as this process knows, reached no handler, because they were lost before. */
 export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
-  // Where a codec takes its time, attempts are used up without a handler.
+  // A slow codec uses up attempts without a handler.
   const body = until.copy.message.plan?.body
   if (body === "neverDecoded" || body === "slowToDecode" || !hasName(lives, until.copy)) return 0
   return handedOutBefore(until.copy, until).filter(
@@ -71,33 +71,33 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   ).length
 }
 
-/** Deliveries of the copy to this process that no handler began: lost, given back, or settled as it had decided before. */
+/** Deliveries of the copy to this process that no handler began: lost, returned, or settled by an earlier decision. */
 export const passedBy = (until: DeliveryLife): number => {
   const before = handedOutBefore(until.copy, until).filter(
     ({ arrived, process }) => process === until.process && arrived !== undefined
   )
-  // One that took the place of another is the same attempt.
+  // One that replaced another is the same attempt.
   const begun = new Set(before.filter(({ runs }) => runs.length > 0).map((each) => attemptWith(each, each) ?? each))
   return before.length - begun.size
 }
 
-/** The most attempts that were used up before a copy was stored. */
+/** The maximum number of attempts that were used up before a copy was stored. */
 const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const parent = parentOf(lives, copy)
   if (parent === undefined) return 0
   const attempt = attemptWith(parent, parent)
   const arrived = attempt?.deliveries.map((each) => each.arrived?.entry.attempts ?? 0) ?? []
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
-  // A hop carries what came before this delivery.
+  // A hop carries the count from before this delivery.
   const isHop = given.length === 0 && attempt?.decided === undefined
-  // A client that ends may copy what it was never given.
+  // A client that ends may copy what it never received.
   const handedOut = arrived.length === 0 ? [mostAt(lives, parent)] : []
   return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 
 /**
- * The most attempts that a delivery may tell of, this one included: all that were handed out before it, or before one that
- * had overtaken it and was settled.
+ * The maximum number of attempts in a delivery, this one included: all deliveries before it, or before one that had overtaken it
+ * and was settled.
  */
 export const mostAt = (lives: Lives, delivery: DeliveryLife): number => {
   const last = overtaking(delivery).findLast(({ settlings }) => settlings.length > 0) ?? delivery
@@ -111,7 +111,7 @@ export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<Deli
   return parent === undefined ? [...before, delivery] : [...lifeOf(lives, parent), ...before, delivery]
 }
 
-/** Retries that the broker took, in this life of the message. */
+/** Retries that the broker accepted, in this life of the message. */
 export const retriesOf = (lives: Lives, delivery: DeliveryLife): number => {
   const retried = lifeOf(lives, delivery).filter(
     (each) =>
@@ -119,9 +119,9 @@ export const retriesOf = (lives: Lives, delivery: DeliveryLife): number => {
       each.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "taken") &&
       attemptWith(each, each)?.turns.length !== 0
   )
-  // A retry that is repeated on a redelivery is one.
+  // A retry that is repeated on a redelivery counts once.
   return new Set(retried.map((each) => attemptWith(each, each))).size
 }
 
-/** Whether a foreign producer wrote metadata, so that attempts may begin anywhere. */
+/** Whether a foreign producer wrote metadata, with any number of attempts. */
 export const isForged = ({ copy }: DeliveryLife): boolean => copy.message.plan?.metadata !== undefined

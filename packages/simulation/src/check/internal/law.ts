@@ -5,10 +5,10 @@ import type { Attempt, DeliveryLife, Lives } from "./Lives.ts"
 /** A law. */
 export type Law = (lives: Lives) => ReadonlyArray<Violation>
 
-/** The process in which operators do their work. */
+/** The process in which operators work. */
 export const operator = "operator"
 
-/** A violation about whatever is known; entries that are not there, at -1, are left out. */
+/** A violation about the known entries; missing ones, at -1, are left out. */
 export const violation = (
   law: string,
   at: number,
@@ -25,7 +25,7 @@ export const violation = (
   entries: [...new Set(entries.map((index) => index ?? -1))].filter((index) => index >= 0).toSorted((a, b) => a - b)
 })
 
-/** A delivery as the matter of a violation. */
+/** A delivery as the subject of a violation. */
 export const of = ({ copy, delivery, process }: DeliveryLife) => ({
   key: copy.message.key,
   delivery,
@@ -37,8 +37,8 @@ export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "
   copy.stored !== undefined && work.has(copy.stored.entry.queue)
 
 /**
- * Whether a process knows a copy again when it is redelivered. On brokers that push it cannot where a foreign producer's
- * message has nothing that names it, or the client names none.
+ * Whether a process recognises a copy when it is redelivered. On brokers that push it cannot if a foreign producer's message has
+ * no identity, or the client names none.
  */
 export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent, stored }: Attempt["copy"]): boolean =>
   scenario.kind !== "push" ||

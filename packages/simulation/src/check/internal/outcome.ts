@@ -1,11 +1,11 @@
-/** Which settlements a process may ask for at a moment, by the calls and the end of its handler. */
+/** Which settlements a process may request at a moment, by the calls and the end of its handler. */
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
 import type { Attempt, DeliveryLife, Lives, Run, Settling, Turn } from "./Lives.ts"
 import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
 
-/** How a run ended for the core, as far as one can tell: one of these. `open`: it has not. */
+/** The possible ends of a run for the core. `open`: it has not ended. */
 type Outcome = "returned" | "threw" | "timed out" | "interrupted" | "open"
 
 const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> => {
@@ -14,13 +14,13 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   const drained: ReadonlyArray<Outcome> = isDraining ? ["interrupted"] : []
   const hasEnded = ended !== undefined && ended.index < settling.index
   const at = hasEnded ? ended.entry.at : settling.at
-  // The end of an Effect that cannot be interrupted is its own; nothing waits for a promise.
+  // An uninterruptible Effect keeps its own end; a promise is abandoned.
   if (mustBeTimedOut(run, at) && (!hasEnded || process.version?.promise === true)) return ["timed out", ...drained]
   const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
   if (how === "interrupted") return [...timedOut, ...drained]
-  // One that cannot be interrupted may end after that, and the interruption still counts.
+  // An uninterruptible one may end after that, and the interruption still counts.
   return isInterrupted(run, at) ? [how, ...timedOut, ...drained] : [how, ...timedOut]
 }
 
@@ -28,7 +28,7 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
 const isInterrupted = ({ process: { clock, draining, version } }: Run, at: number): boolean =>
   draining !== undefined && clock.most(draining.entry.at, at) >= (version?.drainTimeout ?? 0) - slack
 
-/** The verdicts that the calls before a settlement may have made: calls on a handler whose time is over come too late. */
+/** The possible verdicts of the calls before a settlement: calls on a handler whose time is over come too late. */
 const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Verdict.Verdict> => {
   const verdicts = [Verdict.none]
   for (const { at, call, index } of run.calls) {
@@ -41,12 +41,12 @@ const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Ver
   return verdicts
 }
 
-/** Errors that say themselves what is to happen. */
+/** Errors that decide about their message. */
 const decisive = new Set(["permanent", "drop", "retryAfter"])
 
 /**
- * Whether a delivery may be known to be lost when it is settled: by a new connection, by an extension of its lease that
- * came too late, or by one that had no answer, of which only the fate of the settlement tells.
+ * Whether a delivery may be known to be lost when it is settled: by a new connection, by a late extension of its lease, or by an
+ * unanswered extension, in which case only the fate of the settlement shows it.
  */
 const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate, index }: Settling): boolean => {
   if (fate === "lost") return true
@@ -56,7 +56,7 @@ const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate
   return signs.some((sign) => sign !== undefined && sign < index)
 }
 
-/** Whether the policy wants the handler to run again in the same delivery before the failure counts. */
+/** Whether the policy reruns the handler in the same delivery before the failure counts. */
 const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
   const { ended } = run
   const hasEnded = ended !== undefined && ended.index < settling.index && !isTimedOut(run, ended.entry.at)
@@ -68,7 +68,7 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
 }
 
-/** The age of a message where no policy asks for it. */
+/** The age of a message, unless a policy needs it. */
 const ageless = [0, 0] as const
 
 const ageOf = (settling: Settling): readonly [number, number] => {
@@ -78,10 +78,10 @@ const ageOf = (settling: Settling): readonly [number, number] => {
   if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
   const [least, most] = [decidedAt(settling) + process.clock.leastAhead(0, at), at + process.clock.mostAhead(0, at)]
   const sent = sending.entry.at
-  // One that was redriven perhaps begins anew.
+  // A message that may have been redriven begins anew.
   const isVague = plan.by === "foreign" || copies.filter((each) => each.parent === undefined).length > 1
   if (!isVague) return [least - sent - 1000, most - sent + 1]
-  // A message without metadata is as old as its adapter says, perhaps by the clock of the process that it came to.
+  // A message without metadata is as old as its adapter reports, perhaps by the clock of the receiving process.
   const begins = copies
     .flatMap(({ deliveries }) => deliveries)
     .flatMap(({ arrived, process: { clock } }) =>
@@ -99,8 +99,8 @@ const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Sett
 }
 
 /**
- * A retry that the attempt before asked for, and whose end was open when this attempt's first delivery came: it is asked of
- * that as well.
+ * A retry that the previous attempt requested, and whose end was open when this attempt's first delivery arrived: it is requested
+ * for that delivery as well.
  */
 const asBefore = ({ deliveries, prior, process }: Attempt, { at }: Settling): ReadonlyArray<Allowed.Allowed> => {
   const came = deliveries[0]?.arrived?.index ?? -1
@@ -122,16 +122,16 @@ const unseen = (settling: Settling, circumstances: Allowed.Circumstances): Reado
   if ((of.arrived?.entry.attempts ?? 0) > version.maxDeliveries) {
     allowed.push(Allowed.giveUp(version, "too-many-deliveries"))
   }
-  // A removal that the broker has answered, and not made, is made again.
+  // A removal that the broker has answered, but not made, is made again.
   if (prior?.isOver === true && prior.decided !== undefined && prior.decided.asked.tag !== "Retry") {
     allowed.push({ tag: "Ack" })
   }
-  // What was settled by a copy comes again where its removal was lost.
+  // A message that a copy has settled is redelivered if its removal was lost.
   const isStored = copy.children.some(
     ({ parent, stored }) => parent?.process === process && (stored?.index ?? Infinity) < settling.index
   )
   if (isStored) allowed.push({ tag: "Ack" })
-  // Its codec may have taken longer than codecs may, which counts as a failure.
+  // Its codec may have exceeded its time, which counts as a failure.
   if (body === "neverDecoded" || body === "slowToDecode") allowed.push(...Allowed.retry(circumstances, undefined))
   return allowed
 }
@@ -145,7 +145,7 @@ const allowedFor = (
   const { attempts, version } = circumstances
   if (verdict.tag === "ack") return [{ tag: "Ack" }]
   if (verdict.tag === "retry") {
-    // A retry whose delay may still be given waits for the end; the end of a message has no delay.
+    // A retry whose delay may still be set waits for the end; the end of a message has no delay.
     const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
     if (waits) return []
     const given = verdict.own ?? verdict.all
@@ -167,8 +167,8 @@ const allowedFor = (
 }
 
 /**
- * The settlements that are allowed at this moment. `undefined` where nobody can tell: the process is not of the scenario, or
- * two copies of one message are in one batch, and calls do not say which they are on.
+ * The settlements that are allowed at this moment. `undefined` if unknown: the process is not in the scenario, or two copies of
+ * one message are in one batch, and calls do not show which they belong to.
  */
 export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allowed.Allowed> | undefined => {
   const { attempt, of } = settling
@@ -178,7 +178,7 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const age = version.maxAge === undefined ? ageless : ageOf(settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
-  // Another run has nothing to say about what was decided on before it.
+  // Another run cannot change an earlier decision.
   const turn = begun.find((each) => verdictsOf(each, settling).every(({ tag }) => tag !== undefined)) ?? begun.at(-1)
   if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 

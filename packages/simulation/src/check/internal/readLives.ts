@@ -1,4 +1,4 @@
-/** Reads a history once, and answers the lives of all that is in it. */
+/** Reads a history once, and returns all lives in it. */
 import type { Delivery, History } from "../../History.ts"
 import type { Scenario } from "../../Scenario.ts"
 import { attempting } from "./attempting.ts"

@@ -1,4 +1,4 @@
-/** Lives by their names and numbers, made when they are first heard of. */
+/** Lives by their names and numbers, created at first mention. */
 import type { Copy, Delivery, Key } from "../../History.ts"
 import type { Process, Scenario, Sending } from "../../Scenario.ts"
 import * as Clock from "./Clock.ts"
@@ -47,7 +47,7 @@ const newProcess = (name: string, plan: Process | undefined): ProcessLife => ({
   told: []
 })
 
-/** Whether a broker hands out what it was to hold back for longer. Who gets it knows only the time in the metadata. */
+/** Whether a broker delivers a copy before the requested delay is over. The receiver knows only the time in the metadata. */
 const isBefore = ({ backs }: CopyLife, handedOut: DeliveryLife["handedOut"]): boolean =>
   handedOut !== undefined && handedOut.entry.at < (backs.at(-1)?.entry.due ?? 0)
 
@@ -82,7 +82,7 @@ const newAttempt = (process: ProcessLife, copy: CopyLife, prior: Attempt | undef
   isOver: false
 })
 
-/** A registry in which nobody is. */
+/** An empty registry. */
 export const make = (scenario: Scenario) => {
   const keys = new Map<Key, KeyLife>()
   const copies = new Map<Copy, CopyLife>()
@@ -151,12 +151,12 @@ export const make = (scenario: Scenario) => {
     copyOf,
     processOf,
     handOut,
-    /** A delivery. One that nobody handed out is of a copy that nobody stored. */
+    /** A delivery. One without a known broker entry belongs to an unknown copy. */
     deliveryOf: (delivery: Delivery, key: Key, process: ProcessLife): DeliveryLife =>
       deliveries.get(delivery) ?? handOut(copyOf(-delivery, key), process, delivery, undefined),
     begin,
     known,
-    /** The attempt that a process is at with a copy. */
+    /** The current attempt of a process with a copy. */
     attemptOf: (process: ProcessLife, copy: CopyLife): Attempt => {
       const found = known(process, copy)
       return found === undefined || found.isOver ? begin(process, copy, found) : found
@@ -164,5 +164,5 @@ export const make = (scenario: Scenario) => {
   }
 }
 
-/** All lives that are known. */
+/** All known lives. */
 export type Registry = ReturnType<typeof make>

@@ -5,7 +5,7 @@ import type { Registry } from "./registry.ts"
 
 const dueOf = ({ asked, at }: Settling): number => at + asked.delay
 
-/** The retry that a copy was made for: the first due of those whose request may have come, however late. */
+/** The retry that a copy was made for: the first due of those whose request may have arrived, however late. */
 const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
   if (settlings.at(-1)?.asked.tag !== "Retry") return undefined
   const may = settlings.filter(
@@ -15,18 +15,18 @@ const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
 }
 
 /**
- * Whether its process could not know that a retry had hidden it, and so renewed its lease, which hides it for less. The
- * broker says that the lease has ended only where that was the last word.
+ * Whether its process could not know that a retry had hidden it, and so renewed its lease, which hides it for less. The broker
+ * reports the end of the lease only if that was the last request.
  */
 const isOpen = (life: DeliveryLife | undefined): boolean =>
   life?.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "unknown") === true
 
 /** Readers of what a broker stores and takes back. `work` has the queues that programs send to. */
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
-  /** Before which no handler may begin a copy, as its metadata says. */
+  /** The time in a copy's metadata before which no handler may begin it. */
   const writtenOf = (index: number, copy: CopyLife, process: ProcessLife | undefined): Bound | undefined => {
     const { message, parent } = copy
-    // A dead letter is due whenever an operator says so.
+    // A dead letter is due whenever an operator decides.
     if (process?.name === operator) return undefined
     const settling = parent === undefined ? undefined : askedFor(parent)
     if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
@@ -54,7 +54,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
-    // A client that ends gives back what it could not settle, as it is.
+    // A client that ends returns unchanged what it could not settle.
     const isUnsettled = settling?.fate === "transient" || settling?.fate === "unknown" || settling?.fate === "rejected"
     if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {

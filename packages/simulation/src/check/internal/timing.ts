@@ -5,20 +5,20 @@ import type { Run, Settling } from "./Lives.ts"
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
   process.version !== undefined && process.clock.most(began.entry.at, at) > process.version.handlerTimeout - slack
 
-/** Whether it must be: a timer counts on while its process stands still, and rings when that is over. */
+/** Whether it must be over: a timer counts on while its process stands still, and fires after that. */
 export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => {
   if (process.version === undefined) return false
   const stood = process.frozen.some(({ entry }) => entry.until >= began.entry.at && entry.at <= at)
   return !stood && process.clock.least(began.entry.at, at) > process.version.handlerTimeout + slack
 }
 
-/** Milliseconds by which two things of one moment may be written down apart. */
+/** Milliseconds between the records of two things that happened at one moment. */
 export const slack = 1
 
-/** The earliest moment at which a settlement may have been decided, to be asked later. */
+/** The earliest moment at which a settlement may have been decided, to be requested later. */
 export const decidedAt = ({ at, attempt, index }: Settling): number => {
   const run = attempt.turns.findLast((turn) => turn.run.began.index < index)?.run
-  // A codec that takes its time is a failure of its own.
+  // A codec that exceeds its time is a separate failure.
   if (run === undefined) return attempt.deliveries[0]?.arrived?.entry.at ?? at
   const { began, calls, ended } = run
   const isByEnd = ended !== undefined && ended.index < index && calls.length === 0 && !isTimedOut(run, ended.entry.at)

@@ -1,7 +1,7 @@
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife } from "../internal/Lives.ts"
 
-/** The next delivery of the copy to its process, where it came by right and before the answer to a retry without a delay. */
+/** The next delivery of the copy to its process, if it arrived legitimately and before the answer to a retry without a delay. */
 const nextOf = (life: DeliveryLife): DeliveryLife | undefined => {
   const { back, copy, disconnected, process, settlings } = life
   const [retry] = settlings
@@ -13,7 +13,9 @@ const nextOf = (life: DeliveryLife): DeliveryLife | undefined => {
   })
 }
 
-/** A retry that has brought its message back is over, whatever its answer: the message is run, and nothing is asked of it again. */
+/**
+ * A retry whose message was redelivered is over, whatever its answer: the message is run, and the retry is not requested again.
+ */
 export const anew: Law = ({ deliveries, scenario: { kind } }) =>
   (kind === "lease" ? [...deliveries.values()] : []).flatMap((life) => {
     const { copy, process, settlings } = life
@@ -24,10 +26,10 @@ export const anew: Law = ({ deliveries, scenario: { kind } }) =>
     const again = settlings[1]
     const shown = [settlings[0]?.index, next.arrived?.index]
     if (again !== undefined) {
-      const what = `${process.name} asked for a retry again though its message had come again; expected nothing more.`
+      const what = `${process.name} asked for a retry again though its message had been redelivered; expected nothing more.`
       return [violation("anew", again.at, of(life), what, [...shown, again.index])]
     }
     if (first?.asked.tag !== "Retry" || next.runs.length > 0) return []
-    const what = `${process.name} asked for a retry of what had come again after one; expected a run.`
+    const what = `${process.name} asked for a retry of a message that had been redelivered after one; expected a run.`
     return [violation("anew", first.at, of(next), what, [...shown, first.index])]
   })

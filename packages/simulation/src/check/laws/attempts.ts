@@ -3,8 +3,8 @@ import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, DeliveryLife, Lives, Turn } from "../internal/Lives.ts"
 
 /**
- * The most attempts of a run that goes on where another delivery has begun: others may have had the message between the two,
- * as far as this process knew when the later one came.
+ * The maximum attempts of a run that continues while another delivery has begun: other processes may have had the message between
+ * the two, as this process knew when the later one arrived.
  */
 const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): number => {
   const first = turns[0]
@@ -15,7 +15,7 @@ const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): 
   return first.given.attempts + between.filter((each) => !isOurs(each)).length
 }
 
-/** The fault in a handler run, by the number of its attempt. */
+/** The error in a handler run's number of attempts. */
 const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined => {
   const { process, turns } = attempt
   const { version } = process
@@ -29,10 +29,10 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   if (before?.how === "interrupted")
     return "a run right after one that was timed out; expected none in the same delivery"
 
-  // One that has taken the place of a delivery whose handler runs in this process is known to be no other attempt.
+  // A delivery that replaced one whose handler runs in this process is known to be the same attempt.
   const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
   if (told > maxDeliveries && turns[0]?.of === turn.of)
-    return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
+    return `a run at delivery ${told}; expected a dead letter beyond ${maxDeliveries}`
 
   const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))
   const retries = retriesOf(lives, turn.of)
@@ -47,7 +47,7 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   return undefined
 }
 
-/** Attempts are counted: never too few, and none that this process knows to have come to no handler. */
+/** Attempts are counted: never too few, and none that, as this process knows, reached no handler. */
 export const attempts: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []

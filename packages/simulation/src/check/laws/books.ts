@@ -2,7 +2,7 @@ import { describe } from "../internal/Allowed.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
-/** The fault in the end of a copy. */
+/** The error in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
   const { history, scenario } = lives
   const { message, stored } = copy
@@ -12,7 +12,7 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
     case "forgotten":
       return scenario.kind === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
     case "backstop": {
-      // The broker moves it in one step; which of the two facts is first does not matter.
+      // The broker moves it in one step; the order of the two facts does not matter.
       const isMoved = message.copies.some((each) => each.stored?.entry.native === true && each !== copy)
       return isMoved ? undefined : "was taken by the broker's backstop; expected it among the dead letters"
     }
@@ -30,7 +30,7 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
   const { children, deliveries, gone, message, stored } = copy
   const isReplaced = children.some((each) => each.stored !== undefined && each.stored.index < index)
   if (stored !== undefined && !work.has(stored.entry.queue)) {
-    // A dead letter goes by a redrive, which stores another copy before, or by a purge of some.
+    // A dead letter leaves by a redrive, which stores another copy first, or by a purge of some.
     const isRedriven = message.copies.some(
       (each) => each.stored !== undefined && each.stored.index > stored.index && each.stored.index < index
     )
@@ -40,13 +40,13 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
-  // What was taken, and comes again because its removal was lost, is removed by the client itself.
+  // A settled message that is redelivered because its removal was lost is removed by the client itself.
   const asked = deliveries.flatMap((each) =>
     each.process === last?.process
       ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
       : []
   )
-  // A client that has stored a copy removes the original when it comes again, and gives back by copies when it ends.
+  // A client that has stored a copy removes the original when it is redelivered, and returns messages as copies when it ends.
   const isOwn = children.some(
     ({ parent, stored: made }) => parent?.process === last?.process && made !== undefined && made.index < index
   )
@@ -57,7 +57,7 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     : `was removed for ${asked.map((each) => describe(each.asked)).join(", ")}; expected its copy to be stored before`
 }
 
-/** Each message that was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
+/** Each message that was sent is somewhere, or its end has a reason; and no copy leaves before its replacement is stored. */
 export const books: Law = (lives) =>
   [...lives.keys.values()].flatMap((message) => {
     const { copies, key, sending, sent } = message

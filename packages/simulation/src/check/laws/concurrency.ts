@@ -8,25 +8,25 @@ const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<R
   const { given } = run.began.entry
   const size = batch?.size ?? 1
   if (given.length > size) return `with ${given.length} messages; expected at most ${size}`
-  // The probe of a backoff does not wait for handlers that are at work already.
+  // The probe of a backoff does not wait for running handlers.
   const limit = concurrency + (consumerBackoff === undefined ? 0 : 1)
-  if (open.length >= limit) return `beside ${open.length} others; expected at most ${limit} at a time`
+  if (open.length >= limit) return `while ${open.length} others ran; expected at most ${limit} at a time`
 
   const isOfSame = (each: Run, other: Run) =>
     each !== other && each.began.entry.given.every(({ key }) => other.began.entry.given.some((one) => one.key === key))
-  // Of one that began as no suspect, the next run at once is none either, though it was redelivered meanwhile.
+  // If it began as no suspect, the immediate next run is no suspect either, though the message was redelivered meanwhile.
   const isContinued = (each: Run) =>
     runs.some((other) => other.began.index < each.began.index && isOfSame(each, other) && !exceeds(other))
   const exceeds = (each: Run) => each.began.entry.given.some(({ attempts }) => attempts > maxAttempts)
   const isSuspect = (each: Run) => exceeds(each) && !isContinued(each)
-  // A redelivery may take its place between two runs of the same messages.
+  // A redelivery may be inserted between two runs of the same messages.
   if (runs.some((other) => isOfSame(run, other))) return undefined
   if (isSuspect(run) && given.length > 1) return `for a suspect among ${given.length} messages; expected it alone`
-  if (isSuspect(run) && open.length > 0) return "for a suspect beside others; expected it alone"
-  return open.some(isSuspect) ? "beside a suspect; expected none until it has ended" : undefined
+  if (isSuspect(run) && open.length > 0) return "for a suspect while others ran; expected it alone"
+  return open.some(isSuspect) ? "while a suspect ran; expected none until it has ended" : undefined
 }
 
-/** No more handlers run than the program allows, and a suspect runs alone. Handlers whose time is over do not count. */
+/** At most as many handlers run as the program allows, and a suspect runs alone. Handlers whose time is over do not count. */
 export const concurrency: Law = ({ processes }) =>
   [...processes.values()].flatMap((process) => {
     let open: ReadonlyArray<Run> = []

@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 
-/** The copy that a settlement stores goes where it was asked to go, with the reason that was asked, and says what it leaves out. */
+/** The copy that a settlement stores goes to the requested queue, with the requested reason, and records what it leaves out. */
 export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy
@@ -16,7 +16,7 @@ export const copies: Law = (lives) =>
           ? (each.queue === undefined || each.queue === queue) && (reason === undefined || reason === each.reason)
           : (each.tag === "Retry" || each.tag === "Release") && queue === home)
     )
-    // A client that ends gives back what it holds.
+    // A client that ends returns what it holds.
     const { draining } = parent.process
     const isReturned = queue === home && draining !== undefined && draining.index < stored.index
     if (fits || isReturned) return []

@@ -2,19 +2,19 @@ import type { Delivery } from "../../History.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, ProcessLife } from "../internal/Lives.ts"
 
-/** Deliveries that a process holds, and the largest credit that it has told. */
+/** Deliveries that a process holds, and its largest credit. */
 interface Account {
   readonly open: Set<Delivery>
   limit: number
 }
 
 /**
- * The most deliveries for a credit. A client divides it among daemons, one of which may have used its share before it is
- * told a smaller one; and where a lease may have ended, it takes a message for lost that the broker still counts.
+ * The maximum deliveries for a credit. A client divides it among daemons, one of which may have used its share before it receives
+ * a smaller one; and if a lease may have ended, the client counts a message as lost that the broker still counts.
  */
 const most = ({ scenario: { kind } }: Lives, limit: number): number => (kind === "push" ? limit : 2 * limit)
 
-/** Messages that a process has unsettled never exceed its credit. What a broker hands out to two at once is its own fault. */
+/** Unsettled messages of a process never exceed its credit. A broker that delivers to two at once is at fault itself. */
 export const credit: Law = (lives: Lives) => {
   const accounts = new Map<ProcessLife, Account>()
   const accountOf = (process: ProcessLife): Account => {
@@ -34,14 +34,14 @@ export const credit: Law = (lives: Lives) => {
         return []
       }
       case "Gone":
-        // An echo may have taken the place of the delivery that is settled by it.
+        // A duplicate may have replaced the delivery that is settled by it.
         for (const { delivery } of lives.copies.get(entry.copy)?.deliveries ?? []) close(delivery)
         return []
       case "Back":
         if (entry.delivery !== undefined) close(entry.delivery)
         return []
       case "Asked":
-        // What is being settled takes no room of a client that has leases: it may have to wait for a copy.
+        // A message that is being settled takes no room of a client that has leases: it may have to wait for a copy.
         if (lives.scenario.kind === "lossy") close(entry.delivery)
         return []
       case "Reconnected":
@@ -52,7 +52,7 @@ export const credit: Law = (lives: Lives) => {
         return []
       case "Arrived": {
         const life = lives.deliveries.get(entry.delivery)
-        // One that the broker has taken back by then takes no credit.
+        // A message that the broker has taken back by then takes no credit.
         const isBack = life?.back !== undefined && life.back.index < index
         if (life?.process.version === undefined || life.isEcho || isBack) return []
         const { limit, open } = accountOf(life.process)

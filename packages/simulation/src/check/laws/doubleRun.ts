@@ -2,8 +2,8 @@ import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import { isTimedOut } from "../internal/timing.ts"
 
 /**
- * No two handlers of one process run for one copy at a time. Handlers go on that are over for the core: because their time
- * is, or because a call of theirs has settled their message before they end.
+ * At most one handler of a process runs for one copy at a time. Handlers that are over for the core may still run: their time is
+ * over, or one of their calls has settled their message.
  */
 export const doubleRun: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {

@@ -3,8 +3,8 @@ import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives
 import { decidedAt, slack } from "../internal/timing.ts"
 
 /**
- * Milliseconds by which a handler may be early because clocks differ: that of the process which runs it is ahead, or that of
- * the one which wrote the time is behind. Where the broker shows its own time, a publisher that is ahead is set right.
+ * Milliseconds by which a handler may be early because clocks differ: the running process's clock is ahead, or the clock that
+ * wrote the time is behind. If the broker shows its own time, a publisher that is ahead is corrected.
  */
 const tolerance = ({ scenario }: Lives, { process, since }: Bound, runs: ProcessLife, at: number): number => {
   const ahead = runs.clock.mostAhead(since, at)
@@ -12,29 +12,29 @@ const tolerance = ({ scenario }: Lives, { process, since }: Bound, runs: Process
   return Math.max(0, scenario.kind === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }
 
-/** The bound of a turn: of its copy, and of what its process has decided. */
+/** The bound of a run: of its copy, and of what its process has decided. */
 const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound | undefined): ReadonlyArray<Bound> => {
   const at = run.began.entry.at
   const broken: Array<Bound> = []
   if (bound !== undefined && at + tolerance(lives, bound, run.process, at) < bound.at - slack) broken.push(bound)
   if (decided !== undefined && hasName(lives, copy)) {
-    // A broker's clock may have waited for it: a process whose own is slow cannot tell.
+    // A broker's clock may have waited for it: a process with a slow clock cannot see that.
     const counted = Math.max(at - decided.since, run.process.clock.most(decided.since, at))
     if (decided.since + counted < decided.at - slack) broken.push(decided)
   }
   return broken
 }
 
-/** Whether its delay is beyond what its daemon can wait, while the copy that would wait longer is refused. */
+/** Whether its delay is longer than its daemon can wait, while the copy that would wait longer is refused. */
 const isCapped = ({ scenario: { kind, refusals } }: Lives, { copy }: Attempt): boolean =>
   kind === "lossy" && refusals.some(({ key }) => key === copy.message.key)
 
-/** No handler begins before the time that a send or a retry named. */
+/** No handler begins before the time of its send or retry. */
 export const early: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
     const known = attempt.prior?.decided
-    // What the broker has taken, perhaps when it was asked again, is forgotten.
+    // What the broker has accepted, perhaps on a repeated request, is forgotten.
     const isTaken = attempt.prior?.settlings.some(({ fate }) => fate === "taken")
     const decided: Bound | undefined =
       known?.asked.tag === "Retry" && isTaken !== true

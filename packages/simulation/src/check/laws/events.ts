@@ -3,7 +3,7 @@ import type { ProcessLife } from "../internal/Lives.ts"
 
 const ends = new Set(["Succeeded", "RetryScheduled", "DeadLettered", "Dropped", "Released"])
 
-/** Deliveries that the broker has not taken a settlement of: what may be received, and have no end. */
+/** Deliveries that the broker has accepted no settlement of: they may be received, and have no end. */
 const openOf = ({ deliveries }: ProcessLife): number =>
   deliveries.filter(({ settlings }) => !settlings.some(({ fate }) => fate === "taken")).length
 
@@ -17,7 +17,7 @@ export const events: Law = ({ processes }) =>
       if (entry.event === "Received") received++
       else if (ends.has(entry.event)) ended++
       if (ended > received) {
-        const what = `${name} told of ${ended} ends; expected no more than the ${received} received.`
+        const what = `${name} reported ${ended} ends; expected at most the ${received} received.`
         return [violation("events", entry.at, { process: name }, what, [index])]
       }
     }
@@ -26,6 +26,6 @@ export const events: Law = ({ processes }) =>
     // A handler that kills its process may do so between an answer and its event.
     if (process.killed?.entry.because === "handler") return []
     if (last === undefined || process.version === undefined || received - ended <= open) return []
-    const what = `${name} told of ${received} received and ${ended} ends; expected at most ${open} without an end.`
+    const what = `${name} reported ${received} received and ${ended} ends; expected at most ${open} without an end.`
     return [violation("events", last.entry.at, { process: name }, what, [last.index])]
   })

@@ -6,31 +6,31 @@ const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered
 /** Moves that end a stall whenever they happen. */
 const starts = new Set(["Began", "Answered", "Started"])
 
-/** Milliseconds without a move after which health says so, beyond what handlers and batches may take. */
+/** Milliseconds without a move after which health reports a stall, beyond what handlers and batches may take. */
 const minute = 60_000
 
-/** Messages of which a settlement was refused, and none taken since. */
+/** Messages with a refused settlement, and none accepted since. */
 const refusedAt = ({ attempts }: ProcessLife, until: number): number =>
   attempts.filter(({ settlings }) => {
     const fates = settlings.filter(({ answer }) => answer >= 0 && answer < until).map(({ fate }) => fate)
     return fates.includes("rejected") && !fates.includes("taken")
   }).length
 
-/** Whether its process keeps a message at a moment: one that no copy can keep until it is due, or that is in quarantine. */
+/** Whether its process keeps a message at a moment: no copy can keep it until it is due, or it is in quarantine. */
 const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
   const last = settlings.findLast(({ index }) => index < until)
   return last !== undefined && last.fate === "rejected" && last.answer < until
 }
 
-/** Whether its process must know of a move: a message that arrives beside a handler at work moves none of the others. */
+/** Whether its process must know of a move: a message that arrives while a handler runs moves none of the others. */
 const isSure = (tag: string, index: number, { runs }: ProcessLife): boolean =>
   starts.has(tag) ||
   (tag === "Arrived" &&
     !runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)))
 
 /**
- * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
- * broker refuses.
+ * Health is `stalled` if messages are there and nothing has moved for long, and not before. Messages that the broker refuses are
+ * in quarantine.
  */
 export const health: Law = ({ history, processes }) => {
   const moved = new Map<string, number>()

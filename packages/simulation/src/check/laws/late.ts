@@ -2,18 +2,18 @@ import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
 
-/** Milliseconds that a message which is due may take to its handler: leases and daemons are looked at every few seconds. */
+/** Milliseconds that a due message may take to its handler: leases and daemons are checked every few seconds. */
 const longest = 10_000
 
-/** Milliseconds for which what went wrong has consequences: pauses, leases and time-outs, one after the other. */
+/** Milliseconds for which a fault has consequences: pauses, leases and timeouts, one after the other. */
 const aftermath = 600_000
 
-/** Milliseconds by which brokers may be late with a delay; a daemon looks at a new channel every five seconds. */
+/** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
 const resolution = { push: 1, lease: 1000, lossy: 5200 }
 
 /**
- * Milliseconds by which handlers may be later than a time because the clocks of who wrote it and of who waits for it differ,
- * or have moved since.
+ * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
+ * since.
  */
 const tolerance = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
   const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
@@ -27,7 +27,7 @@ const tolerance = ({ processes }: Lives, { process, since }: Bound, at: number):
 const gathering = ({ scenario: { processes, versions } }: Lives): number =>
   Math.max(...versions.map(({ batch }) => batch?.wait ?? 0)) / Math.min(...processes.map(({ clock }) => clock.speed))
 
-/** When the last thing has no consequences any more that held up messages, of those that began before a moment. */
+/** When the last consequences end that held up messages, of faults that began before a moment. */
 const troubledUntil = ({ history }: Lives, before: number): number => {
   const answered = new Set(["lost", "transient", "unknown"])
   const last = history.findLast((entry) => {
@@ -59,7 +59,7 @@ const troubledUntil = ({ history }: Lives, before: number): number => {
 
 const isSlowToDecode = (body: string | undefined): boolean => body === "slowToDecode" || body === "neverDecoded"
 
-/** When the last handler, settlement or codec has ended that was at work beside a turn before its run began. */
+/** When the last handler, settlement or codec has ended that was running before this run began. */
 const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): number => {
   const { at: before } = own.began.entry
   let until = 0
@@ -69,7 +69,7 @@ const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): nu
   for (const run of runs) {
     const { handlerTimeout = 0 } = run.process.version ?? {}
     const { began, ended } = run
-    // Nothing waits for a promise whose time is over.
+    // A promise whose time is over is abandoned.
     if (run !== own) work(began.entry.at, ended?.entry.at ?? began.entry.at + 2 * handlerTimeout)
   }
   for (const { arrived, copy, process, runs: its, settlings } of deliveries.values()) {
@@ -82,7 +82,7 @@ const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): nu
 }
 
 /**
- * The first settlement of each message that the broker did not take: it is asked again with the whole delay, or its process
+ * The first settlement of each message that the broker did not accept: it is requested again with the whole delay, or its process
  * keeps it.
  */
 const hindrances = ({ deliveries }: Lives): ReadonlyMap<KeyLife, number> => {
@@ -99,7 +99,7 @@ type Hindered = ReturnType<typeof hindrances>
 const isHindered = (hindered: Hindered, { message }: CopyLife, before: number): boolean =>
   (hindered.get(message) ?? Infinity) < before
 
-/** A handler that begins long after its message is due, though nothing was in its way. */
+/** A handler that begins long after its message is due, though nothing held it up. */
 const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): ReadonlyArray<Violation> => {
   const [turn] = turns
   if (turn === undefined) return []
@@ -120,7 +120,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   return [violation("late", entry.at, of(life), what, [bound?.index, copy.stored.index, life.arrived?.index, index])]
 }
 
-/** Until when its parent was held back, which may have known more of its time than its metadata: a retry's, say. */
+/** How long its parent was held back, which may have known a later time than its metadata, such as a retry's. */
 const heldUntil = ({ parent, stored }: CopyLife): Bound | undefined => {
   const settling = parent?.settlings.findLast(({ index }) => index < (stored?.index ?? 0))
   if (parent === undefined || settling === undefined) return undefined
@@ -128,7 +128,7 @@ const heldUntil = ({ parent, stored }: CopyLife): Bound | undefined => {
   return { at: at + asked.delay, since: at, process: parent.process, index }
 }
 
-/** A message that goes back for longer than until it is due. */
+/** A message that is returned for longer than until it is due. */
 const heldBack = (
   lives: Lives,
   hindered: Hindered,
@@ -136,7 +136,7 @@ const heldBack = (
 ): ReadonlyArray<Violation> => {
   const { bound, copy } = life
   if (asked.tag !== "Release" || asked.delay === 0 || bound === undefined) return []
-  // What comes again beside a retry waits as that does.
+  // A redelivery during a retry waits as the retry does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
   const bounds = [bound, heldUntil(copy) ?? bound]
   const due = Math.max(...bounds.map((each) => each.at + tolerance(lives, each, at))) + longest
@@ -145,7 +145,7 @@ const heldBack = (
   return [violation("late", at, of(life), what, [bound.index, index])]
 }
 
-/** A copy that the broker is to hold back for longer than was asked. */
+/** A copy that the broker must hold back for longer than was requested. */
 const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): ReadonlyArray<Violation> => {
   if (stored === undefined || stored.entry.native || !lives.work.has(stored.entry.queue)) return []
   const { at, due } = stored.entry
@@ -161,8 +161,8 @@ const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): Readon
 }
 
 /**
- * No handler begins long after its message is due, where nothing is in its way: none is at work, nothing has failed for long,
- * and nobody has meddled. Nor is a message held back for longer than until it is due.
+ * No handler begins long after its message is due, if nothing holds it up: no handler runs, nothing has failed for long, and no
+ * operator has intervened. Nor is a message held back for longer than until it is due.
  */
 export const late: Law = (lives) => {
   const hindered = hindrances(lives)

@@ -3,7 +3,7 @@ import type { Violation } from "../Violation.ts"
 import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 
-/** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
+/** Milliseconds by which a due time may be later than the policy's: pauses of messages that wait for their broker. */
 const late = 120_000
 
 /** Milliseconds of the longest pause of a backoff. */
@@ -19,7 +19,7 @@ const takenUntil = ({ end, processes }: Lives): number => {
   return until
 }
 
-/** The reason for which a copy has not ended; `undefined` where it has ended, or waits as it may. */
+/** Why a copy has not ended; `undefined` if it has ended, or may wait. */
 const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
   const { end, scenario, work } = lives
   const { backs, bound, deliveries, gone, message, stored } = copy
@@ -47,7 +47,7 @@ const stuckCopies = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray
     return [violation("liveness", entry.at, about, `Copy ${copy.copy} ${held}; expected it to have ended.`, shown)]
   })
 
-/** Whether a run may go on for ever: one of its handlers never ends, and cannot be interrupted. */
+/** Whether a run may continue forever: one of its handlers never ends, and cannot be interrupted. */
 const isEndless = ({ scenario }: Lives, { began, process }: Run): boolean =>
   began.entry.given.some(({ key }) =>
     scenario.sendings
@@ -68,7 +68,7 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
 const isBetween = ({ arrived }: DeliveryLife, from: number, until: number): boolean =>
   arrived !== undefined && arrived.index > from && arrived.index < until
 
-/** The deliveries that a process holds at a moment. One that the broker handed out twice is held once. */
+/** The deliveries that a process holds at a moment. One that the broker delivered twice counts once. */
 const heldAt = (lives: Lives, { deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
   deliveries.filter(({ arrived, back, copy, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false
@@ -78,7 +78,7 @@ const heldAt = (lives: Lives, { deliveries }: ProcessLife, until: number): Reado
     ) {
       return false
     }
-    // What is on its way to the broker takes room, though its delivery is lost.
+    // A settlement in flight takes room, though its delivery is lost.
     if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "lost") && answer < until)
@@ -90,10 +90,10 @@ const isKept = ({ settlings }: DeliveryLife, until: number): boolean => {
   return last?.fate === "rejected" && last.answer < until
 }
 
-/** Kept messages beside which a process takes as many others as without them. */
+/** The number of kept messages with which a process still takes as many others as without them. */
 const spare = 100
 
-/** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
+/** Whether a process waits for the message that shows recovery: after a backoff, a suspect, a failed settlement. */
 const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }: Version): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
   const isSuspect = deliveries.some(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
@@ -106,8 +106,8 @@ const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }
 }
 
 /**
- * When the last pause of a process without credit can have begun: it ends by itself, and the probe after it, a run or a
- * settlement of what the process has, may begin the next one without another word about the credit.
+ * When the last pause of a process without credit can have begun: it ends automatically, and the probe after it, a run or a
+ * settlement, may begin the next one without another change of credit.
  */
 const pausedAt = (
   { history }: Lives,
@@ -120,14 +120,14 @@ const pausedAt = (
   return history[last]!.at
 }
 
-/** Credit that is not whole when a process ends after the calm, or at the end of all. */
+/** Credit that is incomplete when a process ends after the calm, or at the end of the world. */
 const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { calm } = lives
   const { credits, draining, killed, name, runs, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
   const held = heldAt(lives, process, until)
-  // What it works on may hold back its credit.
+  // Its current work may hold back its credit.
   const isBusy =
     runs.some(({ ended }) => ended === undefined || ended.index > until) || !held.every((each) => isKept(each, until))
   if ((killed !== undefined && killed.index < until) || isBusy) return []
@@ -147,7 +147,7 @@ const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End"
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }
 
-/** Drains and operations that never came to an end. */
+/** Drains and operations that never ended. */
 const unfinished = ({ history, processes }: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
   for (const { drained, draining, killed, name } of processes.values()) {
@@ -166,7 +166,7 @@ const unfinished = ({ history, processes }: Lives, { entry, index }: Seen<"End">
   return found
 }
 
-/** After the calm, everything comes to its end. */
+/** After the calm, everything ends. */
 export const liveness: Law = (lives) => {
   const { calm, end, processes } = lives
   if (end === undefined || calm === undefined) return []
@@ -177,5 +177,9 @@ export const liveness: Law = (lives) => {
     ...unfinished(lives, end)
   ]
   if (end.entry.because === "rest" || found.length > 0) return found
-  return [violation("liveness", end.entry.at, {}, "The world did not come to rest; nothing says why.", [end.index])]
+  return [
+    violation("liveness", end.entry.at, {}, "The world did not come to rest; the history does not show why.", [
+      end.index
+    ])
+  ]
 }

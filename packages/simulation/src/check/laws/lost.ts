@@ -2,24 +2,26 @@ import { describe } from "../internal/Allowed.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, Lives } from "../internal/Lives.ts"
 
-/** Index since which a process knows that a delivery is lost; -1 where it does not. */
+/** Index since which a process knows that a delivery is lost; -1 if it does not. */
 const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
   if (disconnected >= 0) return disconnected
   return settlings.find(({ fate }) => fate === "lost")?.answer ?? -1
 }
 
-/** Whether what was asked then had waited for the extension that tells of the loss: it is sent once that is answered, whatever the answer. */
+/**
+ * Whether the request had waited for the extension that reports the loss: it is sent once that is answered, whatever the answer.
+ */
 const hasWaited = ({ history }: Lives, since: number, at: number): boolean =>
   history[since]?._tag === "Lapsed" && history[since].at === at
 
-/** Whether another delivery of the copy has taken its place by then. */
+/** Whether another delivery of the copy has replaced it by then. */
 const isReplaced = (lives: Lives, life: DeliveryLife, since: number, until: number): boolean =>
   hasName(lives, life.copy) &&
   life.process.deliveries.some(
     ({ arrived, copy }) => copy === life.copy && arrived !== undefined && arrived.index > since && arrived.index < until
   )
 
-/** With what is lost, nothing new is begun: no handler runs for it, and a settlement that had failed is not asked again. */
+/** A lost delivery starts nothing new: no handler runs for it, and a settlement that had failed is not requested again. */
 export const lost: Law = (lives) =>
   [...lives.deliveries.values()].flatMap((life) => {
     const since = lostSince(life)
@@ -33,7 +35,7 @@ export const lost: Law = (lives) =>
       })
     const hasFailed = life.settlings.some(({ answer }) => answer >= 0 && answer < since)
     const later = life.settlings.filter(({ index }) => index > since)
-    // What is under way is asked until it is answered.
+    // A request in flight is repeated until it is answered.
     const isUnderWay = later.some(({ at }) => hasWaited(lives, since, at))
     const asked = (hasFailed && !isUnderWay ? later : []).map(({ asked, at, index }) => {
       const what = `${name} asked for ${describe(asked)} of a delivery that it knew to be lost; expected nothing more.`

@@ -3,7 +3,7 @@ import type { Operation } from "../../Scenario.ts"
 import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
 
-/** A redrive, or a purge of some letters: what goes through a queue letter by letter. */
+/** A redrive, or a purge of some letters: operations that go through a queue letter by letter. */
 interface Job {
   readonly what: Extract<Operation["what"], { readonly _tag: "Redrive" | "Purge" }>
   readonly from: number
@@ -28,7 +28,7 @@ const jobsOf = ({ history, scenario }: Lives): ReadonlyArray<Job> => {
   }))
 }
 
-/** Whether the broker or the way to it was in trouble, beyond what a job gets over. */
+/** Whether the broker or the connection to it was in trouble, beyond what a job recovers from. */
 const isTroubled = ({ history, scenario }: Lives, { from, until }: Job, of: (site: string) => boolean): boolean =>
   scenario.operations.some(({ what }) => what._tag === "Restart" || what._tag === "Throttle") ||
   isFaulty(history.slice(0, until + 1), from, of)
@@ -36,10 +36,10 @@ const isTroubled = ({ history, scenario }: Lives, { from, until }: Job, of: (sit
 const isFaulty = (history: History, from: number, of: (site: string) => boolean): boolean =>
   history.some((each, index) => each._tag === "Fault" && each.site.includes(name) && of(each.site) && index > from)
 
-/** Milliseconds until the loss of a connection is noticed, and it is made again, at most. */
+/** Maximum milliseconds until a lost connection is noticed and restored. */
 const unnoticed = 11_000
 
-/** Whether the connection by which a job begins may have been lost before, so that the job only notices it. */
+/** Whether the connection that a job begins with may have been lost before, and the job only notices it. */
 const isCutBefore = ({ history }: Lives, { from }: Job): boolean => {
   const since = history[from]!.at - unnoticed
   return history
@@ -60,7 +60,7 @@ const removedBy = (people: ProcessLife | undefined, { from, until, what }: Job):
       copy.stored?.entry.queue === what.queue
   ).length
 
-/** Letters that were there when a job began to take some. */
+/** Letters that existed when a job began to take some. */
 const presentAt = ({ copies, history }: Lives, { from, until, what: { queue } }: Job): number => {
   const first = history.findIndex(
     (each, index) =>
@@ -75,14 +75,14 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   const { ended, what } = job
   const { count = 0, failed } = ended
   if (failed !== undefined) {
-    // One that could not begin has done nothing, and says so.
+    // A job that could not begin has done nothing, and reports that.
     const isExcused = isTroubled(lives, job, () => true) || (failed === "BrokerError" && isCutBefore(lives, job))
     return failed === "died" || !isExcused
-      ? `failed with ${failed}; expected it to go on with the other letters`
+      ? `failed with ${failed}; expected it to continue with the other letters`
       : undefined
   }
   const removed = removedBy(people, job)
-  if (count > removed) return `told of ${count} letters; expected ${removed} at most, which the broker had removed`
+  if (count > removed) return `reported ${count} letters; expected at most ${removed}, which the broker had removed`
   if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
     return `moved ${count} letters; expected ${what.limit} at most`
   }
@@ -90,14 +90,17 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
 }
 
-/** Deliveries of a letter that were removed by an ack which the broker never had: nameless, it comes as another letter. */
+/**
+ * Deliveries of a letter that were removed by an ack which the broker never received: without identity, it looks like another
+ * letter.
+ */
 const lostAcks = ({ deliveries }: CopyLife): ReadonlyArray<DeliveryLife> =>
   deliveries.filter(
     ({ back, settlings }) =>
       back !== undefined && settlings.some(({ asked, fate }) => asked.tag === "Ack" && fate === "taken")
   )
 
-/** Letters of which a redrive has published more copies than there were. */
+/** Letters of which a redrive has published more copies than there were letters. */
 const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
   const { from, until, what } = job
   const isExcused = job.isShared || isTroubled(lives, job, (site) => !isDelivering(site))
@@ -118,13 +121,13 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
       .filter((letter) => !hasName(lives, letter))
       .flatMap(lostAcks)
       .filter(({ handedOut }) => handedOut !== undefined && handedOut.index > from && handedOut.index < until)
-    // What a process has published is known by its metadata, where it has no name.
+    // A letter without identity is recognised by its metadata.
     const isKnown = letters.every((letter) => hasName(lives, letter) || letter.stored?.entry.process !== undefined)
     return isKnown ? published.slice(letters.length + again.length) : []
   })
 }
 
-/** A redrive or a purge goes once through the letters that are there, tells what it did, and ends for trouble only. */
+/** A redrive or a purge goes once through the existing letters, reports what it did, and fails only on trouble. */
 export const operators: Law = (lives) => {
   const operator = lives.processes.get(name)
   return jobsOf(lives).flatMap((job) => {

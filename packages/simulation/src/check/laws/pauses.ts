@@ -4,16 +4,19 @@ import type { DeliveryLife, Lives, Settling } from "../internal/Lives.ts"
 import { slack } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
-/** Milliseconds until a refused settlement is tried again: each time twice as long, up to the longest. */
+/** Milliseconds until a refused settlement is tried again: each time twice as long, up to the maximum. */
 const waits = { first: 1000, longest: 60_000 }
 
-/** Milliseconds for which extensions, gates and time-outs may hold up what is tried again. */
+/** Milliseconds for which extensions, gates and timeouts may hold up a repeated settlement. */
 const grace = 120_000
 
-/** Whether another settlement is asked as all copies of the one before were refused: it leaves out no more than that did. */
+/**
+ * Whether another settlement is requested because all copies of the previous one were refused: it leaves out no more than that
+ * did.
+ */
 const isAnew = ({ asked: before }: Settling, { asked }: Settling): boolean => asked.cut <= before.cut
 
-/** Whether its process keeps the delay of a message whose copy is refused: then the pause is that. */
+/** Whether its process keeps the delay of a message whose copy is refused: then the pause is that delay. */
 const hasDelay = ({ asked }: Settling): boolean => asked.delay > 0
 
 /** Settlements that are tried again too early. */
@@ -24,7 +27,7 @@ const hammered = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violati
     const before = settlings[nth - 1]
     if (before?.fate !== "rejected" || before.answer > settling.index) return []
     if (hasDelay(before) || !isAnew(before, settling)) return []
-    // What waits may be asked once more when its process ends.
+    // A waiting settlement may be requested once more when its process ends.
     if (process.draining !== undefined && process.draining.index < settling.index) return []
     const expected = pause
     pause = Math.min(2 * pause, waits.longest)
@@ -45,7 +48,7 @@ const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violat
   const stood = process.frozen.reduce((sum, { entry }) => sum + entry.until - entry.at, 0)
   const due = since + pause / (process.plan?.clock.speed ?? 1) + stood + grace
   const ends = [process.draining, process.killed, back, copy.gone].map((each) => each?.entry.at ?? Infinity)
-  // A later delivery of the copy is handled in its place.
+  // A later delivery of the copy is handled instead.
   const isLost =
     disconnected >= 0 || process.deliveries.some((each) => each.copy === copy && each.delivery > life.delivery)
   if (isLost || Math.min(history.at(-1)?.at ?? 0, ...ends) <= due) return []
@@ -53,7 +56,10 @@ const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violat
   return [violation("pauses", due, of(life), what, [last.index, last.answer])]
 }
 
-/** A settlement that the broker refuses is tried again after pauses that grow from a second to a minute: not before, and not never. */
+/**
+ * A settlement that the broker refuses is tried again after pauses that grow from a second to a minute: never earlier, and not
+ * never.
+ */
 export const pauses: Law = (lives) =>
   [...lives.deliveries.values()].flatMap((life) =>
     isWork(lives, life) && life.process.version !== undefined

@@ -1,8 +1,8 @@
 import { type Law, violation } from "../internal/law.ts"
 
 /**
- * A process waits for its broker when that took no settlement for a reason that holds for all of them. A refusal is one
- * message's own, and pauses nothing.
+ * A process waits for its broker if that accepted no settlement for a reason that affects all of them. A refusal affects one
+ * message only, and pauses nothing.
  */
 export const pausing: Law = ({ processes }) =>
   [...processes.values()].flatMap(({ name, settlings, told }) => {

@@ -4,7 +4,7 @@ import { isTimedOut, slack } from "../internal/timing.ts"
 
 type Told = Seen<"Told">
 
-/** All that a process has told of its consumer backoff, in order. */
+/** All reports of a process about its consumer backoff, in order. */
 const changesOf = ({ told }: ProcessLife): ReadonlyArray<Told> =>
   told.filter(
     ({ entry: { detail, event } }) => detail === "handler" && (event === "BackoffEntered" || event === "BackoffLeft")
@@ -27,8 +27,8 @@ const isDecided = (run: Run, index: number, at: number): boolean =>
   isTimedOut(run, at)
 
 /**
- * A consumer backoff: no handler begins in its pause, then one message is tried, and only what becomes of that ends it. Its
- * level grows by one at a time.
+ * A consumer backoff: no handler begins in its pause, then one message is tried, and only its result ends the backoff. Its level
+ * grows by one at a time.
  */
 export const probing: Law = ({ history, processes }) =>
   [...processes.values()].flatMap((process) => {

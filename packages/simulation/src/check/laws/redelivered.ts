@@ -3,7 +3,7 @@ import type { Attempt, CopyLife, Lives, Turn } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 import * as Verdict from "../internal/Verdict.ts"
 
-/** Whether a run of a message succeeded, beyond doubt. */
+/** Whether a run of a message certainly succeeded. */
 const isSuccess = ({ given, run }: Turn): boolean => {
   const { began, calls, ended } = run
   if (ended === undefined || isTimedOut(run, ended.entry.at)) return false
@@ -15,18 +15,18 @@ const isSuccess = ({ given, run }: Turn): boolean => {
 }
 
 /**
- * Whether a process that had made a copy was told of it: the confirmation may be lost with the original's delivery. What was
- * taken before the copy was stored was something else: the message itself, given back because copies were refused.
+ * Whether a process that had made a copy received the confirmation, which may be lost with the original's delivery. A settlement
+ * before the copy was stored was something else: the message's own return, because copies were refused.
  */
 const isConfirmed = ({ scenario }: Lives, { settlings }: Attempt, { parent, stored }: CopyLife): boolean => {
   const since = stored?.index ?? -1
   const made = settlings.findLast(({ index, of }) => of === parent && index < since)
   if (made === undefined || made.answer < since) return false
-  // A client of leases knows of the copy, and tells that it could not remove the original.
+  // A client of leases knows of the copy, and reports that it could not remove the original.
   return made.fate === "taken" || (scenario.kind === "lease" && made.fate === "lost")
 }
 
-/** Index of what forbids another run in this process; -1 where nothing does. */
+/** Index of what forbids another run in this process; -1 if nothing does. */
 const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   const { decided, prior, turns } = attempt
   const began = turn.run.began.index
@@ -36,7 +36,7 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   if (prior === undefined) return -1
   const isTaken = prior.settlings.some(({ fate }) => fate === "taken")
   if (prior.decided?.asked.tag === "Retry" && !(lives.scenario.kind === "lease" && isTaken)) {
-    // Its copy is stored: what comes again is the original, whose removal was lost.
+    // Its copy is stored: the redelivery is the original, whose removal was lost.
     const copy = attempt.copy.children.find(
       (each) => (each.stored?.index ?? Infinity) < began && isConfirmed(lives, prior, each)
     )
@@ -47,8 +47,8 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
 }
 
 /**
- * A process does not run again what it has decided on. The only excuse is a redelivery that nobody can know again: of a
- * foreign producer's message that was never copied, on a broker that pushes.
+ * A process does not run a message again after its decision. The only excuse is a redelivery that cannot be recognised: a foreign
+ * producer's message that was never copied, on a broker that pushes.
  */
 export const redelivered: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {

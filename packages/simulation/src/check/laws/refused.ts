@@ -2,7 +2,7 @@ import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Settling } from "../internal/Lives.ts"
 
-/** Whether a process has told of it. A message of a foreign producer is told by the broker's name, which nobody knows here. */
+/** Whether a process has reported it. A foreign producer's message is reported by the broker's name, which is unknown here. */
 const isQuarantined = ({ copy, process }: Attempt, until: number): boolean => {
   const { plan, sending } = copy.message
   return process.told.some(
@@ -11,13 +11,13 @@ const isQuarantined = ({ copy, process }: Attempt, until: number): boolean => {
   )
 }
 
-/** Whether a process that ends asks it of the next delivery: it had given up the one that was refused. */
+/** Whether a process that ends requests it for the next delivery: it had abandoned the refused one. */
 const isRepeatedAtEnd = (before: Settling, { attempt, index, of: life }: Settling): boolean => {
   const { draining } = attempt.process
   return draining !== undefined && draining.index < index && life !== before.of
 }
 
-/** A refused settlement is asked again only with a copy that leaves out more, without a copy, or from quarantine. */
+/** A refused settlement is requested again only with a copy that leaves out more, without a copy, or from quarantine. */
 export const refused: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []

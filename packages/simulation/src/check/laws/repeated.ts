@@ -3,7 +3,7 @@ import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Settling } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
 
-/** Whether a settlement that was decided before is asked again as it was; of a delay, what is left of it. */
+/** Whether an earlier settlement is requested again unchanged; of a delay, what is left of it. */
 const isSame = (first: Settling, next: Settling): boolean => {
   const { delay, queue, reason, tag } = first.asked
   const passed = next.attempt.process.clock.most(decidedAt(first), next.at)
@@ -18,9 +18,8 @@ const isSame = (first: Settling, next: Settling): boolean => {
 }
 
 /**
- * Whether a settlement is of another delivery than the first, where the broker may hand out one while another is settled: of
- * one that came when the first one's retry was due, and is one too many or goes back; or of an earlier one that goes back,
- * too late.
+ * Whether a settlement is of another delivery than the first, if the broker may deliver one while another is settled: of one that
+ * arrived when the first one's retry was due, and is superfluous or returned; or of an earlier one that is returned, too late.
  */
 const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling, isBound: boolean): boolean => {
   const deliveries = of.copy.deliveries
@@ -28,21 +27,21 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
   if (!isBound && isReturned && deliveries.indexOf(of) < deliveries.indexOf(first.of)) return true
   const mayFollow = asked.tag === "Release" || asked.reason === "too-many-deliveries"
   if (!mayFollow || first.asked.tag !== "Retry" || of === first.of || of.arrived === undefined) return false
-  // Where a connection was lost, nobody knows whether it had been taken.
+  // After a lost connection, it is unknown whether the settlement was accepted.
   if (isBound && first.fate !== "taken") return false
   return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
 }
 
-/** Once decided, a settlement is asked again as it was. It gives way only where it was refused, or its process ends. */
+/** A decided settlement is requested again unchanged. It changes only if it was refused, or its process ends. */
 export const repeated: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     const { decided, process, settlings } = attempt
-    // Where a codec takes its time, a redelivery is decoded for itself.
+    // With a slow codec, a redelivery is decoded separately.
     const body = attempt.copy.message.plan?.body
     if (body === "neverDecoded" || body === "slowToDecode") return []
     if (decided === undefined || process.version === undefined || !isWork(lives, attempt)) return []
     return settlings.flatMap((settling) => {
-      // The end of a dead letter or drop that came again while it was settled.
+      // The end of a dead letter or drop that was redelivered while it was settled.
       const isEcho = settling.asked.tag === "Ack" && decided.asked.tag !== "Retry"
       if (isEcho && lives.scenario.kind === "lease") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
@@ -50,7 +49,7 @@ export const repeated: Law = (lives) =>
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
       if (isOther(decided, settling, lives.scenario.kind === "push")) return []
-      // Its copy is stored: the original may go.
+      // Its copy is stored: the original may leave.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []
       const what = `${process.name} asked for ${describe(settling.asked)}; expected ${describe(decided.asked)} again, which it had asked before.`

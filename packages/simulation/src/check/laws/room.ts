@@ -3,16 +3,16 @@ import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
-/** Whether a handler goes on at a moment, though its time may be over: one that cannot be interrupted does. */
+/** Whether a handler runs at a moment, though its time may be over: an uninterruptible one does. */
 const isRunning = ({ began, ended }: Run, index: number): boolean =>
   began.index < index && !(ended !== undefined && ended.index < index)
 
-/** Whether a run goes on at a moment. */
+/** Whether a run is active at a moment. */
 const isOpen = (run: Run, index: number, at: number): boolean => isRunning(run, index) && !isTimedOut(run, at)
 
 /**
- * Messages that a handler has at a moment, and those that it or a settlement has though their delivery is lost: these take
- * room, and none of the credit.
+ * Messages that a handler has at a moment, and messages with a handler or a settlement though their delivery is lost: these take
+ * room, but no credit.
  */
 const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) => {
   const isBegun = ({ runs, settlings }: DeliveryLife): boolean =>
@@ -22,7 +22,7 @@ const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) =
   const isLost = ({ back, copy: { gone }, disconnected }: DeliveryLife): boolean =>
     (disconnected >= 0 && disconnected < index) ||
     (back !== undefined && back.index < index) ||
-    // What its daemon has forgotten takes no credit, and a lease that cannot be renewed tells of it.
+    // A message that its daemon has forgotten takes no credit, and a lease that cannot be renewed shows it.
     (gone?.entry.why === "forgotten" && gone.index < index)
   const isStillRunning = ({ runs }: DeliveryLife): boolean => runs.some((run) => isRunning(run, index))
   const lost = deliveries.filter((life) => isLost(life) && (isStillRunning(life) || isSettling(life))).length
@@ -41,11 +41,11 @@ const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
 }
 
 /**
- * Messages that are with a process when another one arrives never exceed the credit that it has told. Where there are leases,
- * one that has ended unnoticed makes room.
+ * Messages that are with a process when another one arrives never exceed its credit. With leases, one that has ended unnoticed
+ * makes room.
  */
 const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Violation> => {
-  // Else the law of credit says the same.
+  // Otherwise the law of credit proves the same.
   if (!deliveries.some(({ disconnected, runs }) => disconnected >= 0 && runs.length > 0)) return []
   return deliveries.flatMap((life) => {
     const { arrived, back, isEcho } = life
@@ -53,7 +53,7 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
     const { entry, index } = arrived
     const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
     const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
-    // A redelivery takes the place of one that a handler still has.
+    // A redelivery replaces one that a handler still has.
     const { size } = new Set(held.map(({ copy }) => copy))
     if (size <= limit) return []
     const what = `${name} has ${size} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
@@ -61,7 +61,7 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
   })
 }
 
-/** A credit that lets anything in lets in a message beside those that handlers are at work with. */
+/** Credit that admits any message admits one in addition to those of running handlers. */
 const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
   const { credits, name, version } = process
   if (version === undefined) return []
@@ -71,15 +71,15 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
     if (entry.limit === 0 || entry.limit >= full) return []
     const { begun, lost } = atWork(process, credit)
     if (entry.limit > begun || full - lost <= begun) return []
-    const what = `${name} told a credit of ${entry.limit}, and handlers are at work with ${begun}; expected room for another.`
+    const what = `${name} set a credit of ${entry.limit}, and handlers run with ${begun}; expected room for another.`
     return [violation("room", entry.at, { process: name }, what, [index])]
   })
 }
 
-/** Handlers that are at work leave room for a probe, and what is lost takes room as long as a handler has it. */
+/** Running handlers leave room for a probe, and a lost delivery takes room while a handler has it. */
 export const room: Law = ({ processes, scenario }) =>
   [...processes.values()].flatMap((process) => {
-    // Where a lease ends unnoticed, nobody can tell how many are at work.
+    // If a lease ends unnoticed, the number of running handlers is unknown.
     if (process.version === undefined || scenario.kind === "lease") return []
     return scenario.kind === "push" ? [...narrow(process), ...crowded(process)] : narrow(process)
   })

@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 
-/** Nothing is asked of a delivery after it was taken or is gone, nor while an answer is outstanding. */
+/** No settlement of a delivery is requested after it was settled or lost, nor while an answer is outstanding. */
 export const settleOnce: Law = ({ deliveries }) =>
   [...deliveries.values()].flatMap((life) =>
     life.settlings.flatMap((settling, nth) => {

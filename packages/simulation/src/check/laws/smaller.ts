@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 
-/** A broker that refuses copies of a message takes one that leaves out enough: then the copy is smaller, and says so. */
+/** A broker that refuses copies of a message accepts one that leaves out enough: then the copy is smaller, and records that. */
 export const smaller: Law = ({ deliveries, scenario: { refusals } }) =>
   [...deliveries.values()].flatMap((life) =>
     life.settlings.flatMap((settling) => {

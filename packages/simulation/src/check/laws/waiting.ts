@@ -2,10 +2,10 @@ import { describe } from "../internal/Allowed.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, Settling } from "../internal/Lives.ts"
 
-/** Milliseconds within which a settlement is asked again where the broker takes all: beyond all pauses. */
+/** Milliseconds within which a settlement is requested again if the broker accepts all: longer than all pauses. */
 const longest = 600_000
 
-/** When it must have been asked again; `undefined` where its process has ended by then, or need not. */
+/** When it must have been requested again; `undefined` if its process has ended by then, or need not. */
 const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }: Settling): number | undefined => {
   const answered = history[answer]
   if (calm === undefined || answered === undefined || (fate !== "transient" && fate !== "unknown")) return undefined
@@ -14,7 +14,7 @@ const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }:
   return last !== undefined && last.entry.at > due ? due : undefined
 }
 
-/** Whether something else has come of it: its delivery is lost, or a later one is handled for itself. */
+/** Whether it became obsolete: its delivery is lost, or a later one is handled separately. */
 const isOver = ({ history }: Lives, { of: life }: Settling, due: number): boolean => {
   const { back, copy, disconnected, process } = life
   return (
@@ -26,7 +26,7 @@ const isOver = ({ history }: Lives, { of: life }: Settling, due: number): boolea
   )
 }
 
-/** A settlement that the broker could not take is asked again once the broker can. */
+/** A settlement that the broker could not accept is requested again once the broker can. */
 export const waiting: Law = (lives) =>
   [...lives.deliveries.values()].flatMap((life) =>
     life.settlings.flatMap((settling, nth) => {

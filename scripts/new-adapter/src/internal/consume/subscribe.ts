@@ -9,10 +9,10 @@ import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"
 import { toDelivery } from "./toDelivery.ts"
 
-/** Messages that are remembered because their copy is stored. */
+/** The number of messages remembered because their copy is stored. */
 const copiedLimit = 10_000
 
-/** Delivers until the scope closes, which gives back all that is unsettled. */
+/** Delivers until the scope closes, which returns all unsettled messages. */
 export const subscribe = (
   { deadLetterQueues, onDelivery, onReconnect, queue }: Broker.SubscribeOptions,
   tools: Tools

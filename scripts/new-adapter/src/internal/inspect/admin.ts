@@ -9,7 +9,7 @@ import type { Tools } from "../tools.ts"
 /** Asks Acme itself, and browses by a subscription. */
 export const make = (tools: Tools): Broker.Admin => {
   const { client, deadlines } = tools
-  // A broker that can show messages without delivering them needs a browser of its own.
+  // A broker that can show messages without delivering them needs a native browser.
   const browsable: Browser.Subscribable = {
     capabilities,
     subscribe: (options) => subscribe(options, tools),

@@ -1,9 +1,9 @@
-/** From an outgoing message to the one that Acme takes. Pure. */
+/** From an outgoing message to Acme's. Pure. */
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import { capabilities } from "../capabilities.ts"
 import type { Publication } from "../client.ts"
 
-/** The message, or why Acme cannot take it. */
+/** The message, or why Acme cannot accept it. */
 export const toPublication = (message: Outgoing.Outgoing): Publication | BrokerError.BrokerError => {
   const { body, delay, headers, metadata, queue } = message
   if (body.length > capabilities.maxBodySize) {

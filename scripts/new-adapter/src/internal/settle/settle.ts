@@ -1,4 +1,4 @@
-/** Carries out settlements. It never fails as a whole: it answers with the deliveries that could not be settled. MUST 4. */
+/** Carries out settlements. It never fails as a whole: it returns the deliveries that could not be settled. MUST 4. */
 import { type BoundedMap, Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Consumer, Received } from "../client.ts"
@@ -11,7 +11,7 @@ import { type Command, toCommand } from "./toCommand.ts"
 interface Settler extends Tools {
   readonly consumer: Consumer
   readonly queue: string
-  /** Messages whose copy is stored, by Acme's ids. Should one come again, it is removed. MUST 2. */
+  /** Messages whose copy is stored, by Acme's ids. If one is redelivered, it is removed. MUST 2. */
   readonly copied: BoundedMap.BoundedMap<true>
 }
 
@@ -39,8 +39,8 @@ const carryOut = (
     case "Requeue":
       return call(context, deadlines, () => consumer.requeue(received))
     case "Copy":
-      // The original goes only after the copy is confirmed: MUST 2. From then on the settlement has succeeded, also when
-      // the original cannot be removed now: it is when it comes again.
+      // The original is removed only after the copy is confirmed: MUST 2. From then on the settlement has succeeded, even if the
+      // original cannot be removed now: then it is removed when it is redelivered.
       return Effect.andThen(
         Effect.tap(publish([command.outgoing], settler), () => Effect.sync(() => copied.set(received.id, true))),
         Effect.ignore(remove)
@@ -56,7 +56,7 @@ const settleOne = (
     const { consumer, now, queue } = settler
     const receipt = delivery.receipt as Receipt // subscribe made it
     const lost = (detail: string) => Effect.succeed([{ delivery, error: gone(queue, detail), fate: "lost" as const }])
-    // MUST 3: it does not reach the broker a second time, and what is not ours any more is not copied either.
+    // MUST 3: it does not reach the broker a second time, and a lost delivery is not copied either.
     if (receipt.isTaken) return lost("the delivery was settled before")
     if (!consumer.holds(receipt.received)) return lost("its lease or its connection is lost; Acme delivers it again")
     receipt.isTaken = true
@@ -70,7 +70,7 @@ const settleOne = (
     })
   })
 
-/** Settles deliveries of a consumer, side by side. */
+/** Settles deliveries of a consumer concurrently. */
 export const settle = (
   requests: ReadonlyArray<Broker.SettleRequest>,
   settler: Settler

@@ -1,4 +1,4 @@
-/** From a settlement to what is done about a delivery. Pure. */
+/** From a settlement to the command for a delivery. Pure. */
 import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 
 /**
@@ -12,9 +12,8 @@ export type Command =
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
 /**
- * Every retry is a copy: that is right on each broker that can delay what is published. Where Acme can delay the
- * original, let a retry do that; its attempts must then be counted by Acme. `queue` is the one that the delivery came
- * from, `now` is in milliseconds since the epoch.
+ * Every retry is a copy, which works on each broker that can delay published messages. If Acme can delay the original, let a
+ * retry do that; then Acme must count its attempts. `queue` is the delivery's, `now` is in milliseconds since the epoch.
  */
 export const toCommand = (
   delivery: Delivery.Delivery,

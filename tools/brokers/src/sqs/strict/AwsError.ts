@@ -8,9 +8,9 @@ export interface AwsError {
   readonly code: string
   readonly message: string
   readonly status: number
-  /** The type in the body, where it differs from the code. */
+  /** The type in the body, if it differs from the code. */
   readonly type?: string
-  /** The code of the query protocol, where it differs from the code. */
+  /** The code of the query protocol, if it differs from the code. */
   readonly queryCode?: string
 }
 
@@ -38,7 +38,7 @@ export const invalidAttributeName = (message: string): AwsError => ({
 
 export const notFound = (message: string): AwsError => ({ code: "ResourceNotFoundException", message, status: 404 })
 
-/** Errors that a test may ask for by name, and those of rules without details. */
+/** Errors that a test may request by name, and those of rules without details. */
 const errors = {
   RequestThrottled: { message: "The request was denied due to request throttling.", status: 403 },
   ThrottlingException: { message: "Rate exceeded", status: 400, type: coral("ThrottlingException") },

@@ -39,7 +39,7 @@ export interface Body extends Entry {
 export interface Call {
   readonly action: string
   readonly body: Body
-  /** The name of the queue; empty where the call names none. */
+  /** The name of the queue; empty if the call names none. */
   readonly queue: string
 }
 

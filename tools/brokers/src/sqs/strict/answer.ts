@@ -1,4 +1,4 @@
-/** Answers calls as AWS does, with what the server behind the proxy does. */
+/** Answers calls as AWS does, with the results of the server behind the proxy. */
 import type { AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import * as DeadLetters from "./deadLetters.ts"
@@ -49,7 +49,7 @@ export const make = ({ inFlight, now, region }: Env) => {
   }
 
   return {
-    /** Answers a call. `onPurpose` answers the error of entries that a test wants to fail. */
+    /** Answers a call. `onPurpose` returns the error of entries that a test makes fail. */
     answer: async (call: Call.Call, ask: Ask, onPurpose: Refuses): Promise<Reply | AwsError> => {
       const refused =
         callRefused(call) ??

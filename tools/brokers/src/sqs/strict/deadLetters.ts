@@ -9,17 +9,20 @@ import { jsonOf } from "./queueRules.ts"
 import type { Queues } from "./queues.ts"
 import type { Ask, Reply } from "./upstream.ts"
 
-/** The ARN of the dead-letter queue that a redrive policy names; empty where it names none. */
+/** The ARN of the dead-letter queue that a redrive policy names; empty if it names none. */
 const targetOf = (policy: string | undefined): string => String(jsonOf(policy)?.["deadLetterTargetArn"] ?? "")
 
-/** Whether a dead-letter queue lets a queue in: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html */
+/**
+ * Whether a dead-letter queue allows a queue:
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
+ */
 const allows = (policy: string | undefined, source: string): boolean => {
   const { redrivePermission = "allowAll", sourceQueueArns = [] } = jsonOf(policy) ?? {}
   if (redrivePermission === "byQueue") return Array.isArray(sourceQueueArns) && sourceQueueArns.includes(source)
   return redrivePermission !== "denyAll"
 }
 
-/** Answers why AWS refuses the redrive policy of a call; `undefined` where it does not. */
+/** Returns why AWS rejects the redrive policy of a call; `undefined` if it does not. */
 export const refused = async (
   call: Call.Call,
   ask: Ask,
@@ -40,13 +43,13 @@ export const refused = async (
   if (url === undefined) return invalid("Dead letter target does not exist.")
   if (account !== Arn.accountOf(url)) return invalid("Dead letter target owner should be same as the source.")
   const { RedriveAllowPolicy } = await queues.attributes(name, ask)
-  // AWS documents that it refuses; the words are ours.
+  // AWS documents the rejection; the words are ours.
   return allows(RedriveAllowPolicy, Arn.sibling(target, call.queue))
     ? undefined
     : invalid("The RedriveAllowPolicy of the dead-letter queue does not allow this source queue.")
 }
 
-/** Lists the URLs of the queues whose dead-letter queue this is. */
+/** Lists the URLs of the queues that use this dead-letter queue. */
 export const sourcesOf = async (arn: string, ask: Ask, queues: Queues): Promise<ReadonlyArray<string>> => {
   const { body } = await ask("ListQueues", { MaxResults: 1000 })
   const found: Array<string> = []

@@ -18,7 +18,7 @@ export const make = () => {
       wanted -= copied.length
       if (copied.length > 0) again.set(queue, [...(again.get(queue) ?? []), ...copied])
     },
-    /** Takes the duplicates to deliver now, each with the handle that the server behind knows. */
+    /** Takes the duplicates to deliver now, each with the handle of the server behind. */
     take: (queue: string, max: number): ReadonlyArray<{ readonly behind: string; readonly message: Message }> =>
       (again.get(queue)?.splice(0, max) ?? []).map((message) => {
         const count = Number(message.Attributes?.ApproximateReceiveCount)

@@ -1,10 +1,10 @@
-/** Faults that a test asks for, in their order. */
+/** Faults that a test has requested, in their order. */
 import type { ErrorName } from "./AwsError.ts"
 import type * as Call from "./Call.ts"
 
-/** The calls that a fault concerns. */
+/** The calls that a fault affects. */
 export interface Where {
-  /** The action, or actions, of the calls; a batch such as `DeleteMessageBatch` is one of its own. Default: any. */
+  /** The action, or actions, of the calls; a batch such as `DeleteMessageBatch` is a separate action. Default: any. */
   readonly action?: string | ReadonlyArray<string>
   /** The queue, or queues, of the calls. Default: any. */
   readonly queue?: string | ReadonlyArray<string>
@@ -21,14 +21,14 @@ export type Effect =
   | { readonly kind: "refuseEntries"; readonly error: ErrorName; readonly entries: number }
   /** The call is done, but its reply never comes, or the connection breaks. */
   | { readonly kind: "lose"; readonly how: "silence" | "reset" }
-  /** The call is done, and its reply is another one: what this makes of it. */
+  /** The call is done, and its reply is replaced by this function. */
   | { readonly kind: "rewrite"; readonly rewrite: (reply: string) => string }
   /** The call is not done, and its reply never comes. */
   | { readonly kind: "ignore" }
   /** The call is done when the promise ends, whether or not the client has waited for it. */
   | { readonly kind: "hold"; readonly until: Promise<void> }
 
-/** A fault that was asked for. */
+/** A requested fault. */
 export interface Fault {
   /** The number of calls that will still fail. */
   readonly left: () => number
@@ -48,7 +48,7 @@ export const make = () => {
       asked.push(fault)
       return { left: () => fault.left, end: () => void asked.splice(asked.indexOf(fault) >>> 0, 1) }
     },
-    /** Takes the fault of a call; `undefined` where it has none. */
+    /** Takes the fault of a call; `undefined` if it has none. */
     take: ({ action, queue }: Call.Call): Effect | undefined => {
       const mine = asked.filter(
         ({ left, where }) => left > 0 && isAmong(where.action, action) && isAmong(where.queue, queue)

@@ -10,12 +10,12 @@ const longest = 43_200_000
 
 interface Lease {
   readonly queue: string
-  /** The handle that the server behind knows. */
+  /** The handle of the server behind. */
   readonly handle: string
   readonly received: number
   until: number
   deleted: boolean
-  /** Whether somebody has changed when it ends. */
+  /** Whether its end was changed. */
   changed: boolean
   /** Ends with the last call about this lease. */
   turn: Promise<unknown>
@@ -26,7 +26,7 @@ export type Leases = ReturnType<typeof make>
 /**
  * No leases yet.
  *
- * Long, because every question is asked of the same leases.
+ * Long, because all functions share the same leases.
  */
 export const make = (now: () => number) => {
   const leases = new Map<string, Lease>()
@@ -58,11 +58,11 @@ export const make = (now: () => number) => {
     },
     /** The lease of a handle, which may have ended. */
     find: (handle: string): Lease | undefined => leases.get(handle),
-    /** Answers the handle that the server behind knows. */
+    /** Returns the handle of the server behind. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
     /**
-     * Makes a call about entries when all calls before it about any of them have ended: of calls that are under way together,
-     * the server behind may do the second one first.
+     * Makes a call about entries when all earlier calls about any of them have ended: of concurrent calls, the server behind may
+     * do the second one first.
      */
     inTurn: <A>(entries: ReadonlyArray<Call.Entry>, ask: () => Promise<A>): Promise<A> => {
       const concerned = entries.flatMap(({ ReceiptHandle = "" }) => leases.get(ReceiptHandle) ?? [])
@@ -71,15 +71,15 @@ export const make = (now: () => number) => {
       return asked
     },
     /**
-     * Whether AWS says that a call was done though the server behind may refuse it: a second delete, and a change of
-     * visibility by the old handle of a message that has come again.
+     * Whether AWS reports a call as done though the server behind may reject it: a second delete, and a change of visibility by
+     * the old handle of a redelivered message.
      */
     isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean => {
       const lease = leases.get(ReceiptHandle)
       if (lease === undefined) return false
       return Call.single(call) === "DeleteMessage" ? lease.deleted : !Call.isFifo(call) && isOver(lease)
     },
-    /** Answers why AWS refuses the receipt handle; `undefined` where it does not. */
+    /** Returns why AWS rejects the receipt handle; `undefined` if it does not. */
     refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
       const lease = leases.get(ReceiptHandle)
       if (lease === undefined || lease.queue !== call.queue) {

@@ -30,7 +30,7 @@ export const sizeOf = ({ MessageAttributes = {}, MessageBody }: Call.Entry): num
 
 const attributeRefused = (name: string, { BinaryValue, DataType = "", StringValue }: Call.Attribute) => {
   const about = `Message (user) attribute '${name}'`
-  // AWS documents A to Z, but takes letters of all languages.
+  // AWS documents A to Z, but accepts letters of all languages.
   if (!/^(?!aws\.|amazon\.|\.)(?!.*\.\.)[\p{L}\d_.-]{1,256}(?<!\.)$/iu.test(name)) {
     return invalidParameter(`${about} has an invalid name.`)
   }
@@ -50,7 +50,7 @@ const groupOrId = (name: string, value: string | undefined): AwsError | undefine
   return invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`)
 }
 
-/** Why AWS refuses a whole call with a message that lacks what a FIFO queue needs; `undefined` where it does not. */
+/** Why AWS rejects a whole call with a message that lacks what a FIFO queue needs; `undefined` if it does not. */
 export const fifoRefused = (call: Call.Call, queue: Attributes): AwsError | undefined => {
   if (!Call.isFifo(call) || Call.single(call) !== "SendMessage") return undefined
   const missing = missingParameter("MessageGroupId")
@@ -104,6 +104,6 @@ const entryRules: Readonly<Record<string, Refuses>> = {
   }
 }
 
-/** Answers why AWS refuses one message of a call, to a queue with these attributes; `undefined` where it does not. */
+/** Returns why AWS rejects one message of a call, to a queue with these attributes; `undefined` if it does not. */
 export const entryRefused = (call: Call.Call, entry: Call.Entry, queue: Attributes = {}): AwsError | undefined =>
   entryRules[Call.single(call)]?.(entry, call, queue)

@@ -1,16 +1,16 @@
-/** Facts about messages that AWS tells when they are received, and servers for tests do not. */
+/** Facts about messages that AWS returns with a receive, and servers for tests do not. */
 import type { Message } from "@aws-sdk/client-sqs"
 import * as Arn from "./Arn.ts"
 import type * as Call from "./Call.ts"
 
 interface Seen {
-  /** The queue that it was received from last. */
+  /** The queue of its last receive. */
   readonly queue: string
   /** Its receives, as AWS counts them. */
   readonly receives: number
   /** The difference to the count of the server behind. */
   readonly more: number
-  /** The queue that SQS moved it from; `undefined` where SQS did not. */
+  /** The queue that SQS moved it from; `undefined` if SQS did not. */
   readonly source: string | undefined
 }
 
@@ -25,8 +25,8 @@ export const make = () => {
       if (typeof id === "string" && group !== undefined && !queue.endsWith(".fifo")) groups.set(id, group)
     },
     /**
-     * Completes the attributes of a message that was received from the queue with this ARN. It has the id of before after
-     * SQS has moved it to a dead-letter queue, and its count goes on. fauxqs counts the move as well.
+     * Completes the attributes of a message that was received from the queue with this ARN. A message that SQS has moved to a
+     * dead-letter queue keeps its id, and its count continues. fauxqs counts the move as well.
      */
     received: (arn: string, message: Message): Message => {
       const { Attributes: told = {}, MessageId = "" } = message
@@ -46,7 +46,7 @@ export const make = () => {
       }
       return { ...message, Attributes }
     },
-    /** Leaves the attributes that a call asks for. */
+    /** Keeps the attributes that a call requests. */
     asked: ({ AttributeNames = [], MessageSystemAttributeNames = [] }: Call.Body, message: Message): Message => {
       const names = [...AttributeNames, ...MessageSystemAttributeNames]
       const { Attributes = {}, ...rest } = message

@@ -27,7 +27,7 @@ export interface Env {
   readonly signal: AbortSignal
 }
 
-/** The message as it is sent: it gets a new id, and its receives are counted anew. */
+/** The message to send: it gets a new id, and its receives are counted anew. */
 const copyOf = ({ Attributes = {}, Body, MessageAttributes }: Message, fifo: boolean) => ({
   MessageBody: Body,
   MessageAttributes,
@@ -35,7 +35,7 @@ const copyOf = ({ Attributes = {}, Body, MessageAttributes }: Message, fifo: boo
   ...(fifo ? { MessageDeduplicationId: randomUUID() } : {})
 })
 
-/** Moves one message of the queue with this URL; answers why it cannot, or whether there was one. */
+/** Moves one message of the queue with this URL; returns why it cannot, or whether there was one. */
 const moveOne = async (
   task: Task,
   url: string,
@@ -61,7 +61,7 @@ const moveOne = async (
   return true
 }
 
-/** Runs a task until its end, whose status it has then. */
+/** Runs a task until its end, and sets its status. */
 export const run = async (task: Task, url: string, ask: Ask, env: Env): Promise<void> => {
   while (task.status === "RUNNING" && !env.signal.aborted) {
     const moved = await moveOne(task, url, ask, env)

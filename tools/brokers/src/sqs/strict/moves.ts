@@ -41,7 +41,7 @@ export const make = (now: () => number, queues: Queues, messages: Messages) => {
   const ended = new AbortController()
   const env = { queues, messages, signal: ended.signal }
 
-  /** Answers the URL of a queue by its ARN; `undefined` where it is not there. */
+  /** Returns the URL of a queue by its ARN; `undefined` if it does not exist. */
   const find = (arn: string, ask: Ask) => queues.urlOf(Arn.parse(arn).name, ask)
 
   return {

@@ -1,4 +1,4 @@
-/** Calls about messages. Each message of a batch is refused or done on its own. */
+/** Calls about messages. Each message of a batch is rejected or done separately. */
 import { failedEntry, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import type { Attributes } from "./attributes.ts"
@@ -7,7 +7,7 @@ import { entryRefused } from "./messageRules.ts"
 import type { Messages } from "./messages.ts"
 import type { Reply, Ask } from "./upstream.ts"
 
-/** Answers the error of an entry by its place. */
+/** Returns the error of an entry by its index. */
 export type Refuses = (index: number) => AwsError | undefined
 
 interface Answered {
@@ -26,7 +26,7 @@ interface State {
   readonly queue: Attributes
 }
 
-/** Does a call for each of its messages. `onPurpose` answers the error of entries that a test wants to fail. */
+/** Does a call for each of its messages. `onPurpose` returns the error of entries that a test makes fail. */
 export const perMessage = async (
   call: Call.Call,
   ask: Ask,

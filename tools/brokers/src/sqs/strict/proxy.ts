@@ -1,6 +1,6 @@
 /**
- * A proxy in front of a server for tests. It is as strict as AWS, and fails as AWS does when a test asks for that. It speaks
- * the JSON protocol: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+ * A proxy in front of a server for tests. It is as strict as AWS, and fails as AWS does when a test requests it. It speaks the
+ * JSON protocol: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -30,17 +30,17 @@ export interface StrictSqs extends AsyncDisposable {
   readonly failEntries: (where: Faults.Where, entries: number, error?: ErrorName) => Faults.Fault
   /** Does calls without a reply; with `reset` the connection breaks as well. Default: silence. */
   readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
-  /** Does calls, and replies with what the function makes of the reply. */
+  /** Does calls, and replaces their replies by the function's results. */
   readonly rewrite: (where: Faults.Where, rewrite: (reply: string) => string) => Faults.Fault
   /** Neither does calls nor replies to them. */
   readonly ignore: (where: Faults.Where) => Faults.Fault
-  /** Holds calls back on their way, and does them when `release` is called, though their client is gone. */
+  /** Delays calls, and does them when `release` is called, even if their client is gone. */
   readonly hold: (where: Faults.Where) => Faults.Fault & { readonly release: () => void }
   /** Delivers the next messages once more, though they are in flight. */
   readonly duplicate: (messages: number) => void
   /**
-   * Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. `queue` is the only
-   * queue on which they are denied. Default: all queues.
+   * Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. `queue` limits this to
+   * one queue. Default: all queues.
    */
   readonly deny: (actions: ReadonlyArray<string>, queue?: string) => void
   /** Removes all faults. */
@@ -78,12 +78,12 @@ const reply = (
 /**
  * Starts a proxy in front of a broker of `start("sqs")`.
  *
- * Long, because each fault is a line of the answer.
+ * Long, because each fault is a line of the result.
  */
 export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: StrictOptions = {}): Promise<StrictSqs> => {
   const { credentials, endpoint, region = "" } = parse(broker.url) ?? {}
   if (endpoint === undefined || credentials === undefined) {
-    throw new Unavailable("strictSqs needs a server with an address and credentials of its own")
+    throw new Unavailable("strictSqs needs a server with an address and credentials")
   }
   let ahead = 0
   const faults = Faults.make()
@@ -115,14 +115,14 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     const fault = faults.take(call)
     if (fault?.kind === "ignore") return
     if (fault?.kind === "hold") await fault.until
-    // Goes on when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
+    // Continues when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
     const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
     if (fault?.kind !== "lose") reply(response, result, port, fault?.kind === "rewrite" ? fault.rewrite : undefined)
     else if (fault.how === "reset") request.socket.resetAndDestroy()
   }
 
   const server = createServer((request, response) => {
-    // A server behind that was killed does not reply; neither does the proxy.
+    // A killed server behind does not reply; neither does the proxy.
     void handle(request, response).catch(() => request.socket.destroy())
   })
   server.listen(0, "127.0.0.1")

@@ -83,7 +83,7 @@ export const attributesRefused = (call: Call.Call): AwsError | undefined => {
   return redriveRefused(Attributes["RedrivePolicy"] ?? "")
 }
 
-/** Answers why AWS refuses new attributes of a queue that exists. */
+/** Returns why AWS rejects new attributes of an existing queue. */
 export const changeRefused = (call: Call.Call): AwsError | undefined => {
   const { FifoQueue } = call.body.Attributes ?? {}
   if (FifoQueue === undefined) return attributesRefused(call)

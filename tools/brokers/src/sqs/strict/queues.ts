@@ -1,4 +1,4 @@
-/** Queues, with their attributes as AWS tells them. */
+/** Queues, with their attributes as AWS returns them. */
 import * as Arn from "./Arn.ts"
 import * as Attributes from "./attributes.ts"
 import { named, type AwsError } from "./AwsError.ts"
@@ -13,7 +13,7 @@ const attributesOf = ({ body }: Reply) => (body["Attributes"] ?? {}) as Attribut
 export const make = (recent: Recent) => {
   /** Attributes that were set through the proxy. */
   const set = new Map<string, Attributes.Attributes>()
-  /** Attributes that rules have asked for. */
+  /** Attributes that rules have requested. */
   const known = new Map<string, Attributes.Attributes>()
   /** The account of the server behind, from the first of its queues. */
   let account: string | undefined
@@ -21,7 +21,7 @@ export const make = (recent: Recent) => {
   const told = (queue: string, server: Attributes.Attributes): Attributes.Attributes =>
     Attributes.told(server, set.get(queue) ?? {}, queue.endsWith(".fifo"))
 
-  /** Answers the URL of a queue in the server behind; `undefined` where there is no such queue. */
+  /** Returns the URL of a queue in the server behind; `undefined` if there is no such queue. */
   const urlOf = async (QueueName: string, ask: Ask): Promise<string | undefined> => {
     const { body, status } = await ask("GetQueueUrl", { QueueName })
     if (status !== 200) return undefined
@@ -43,7 +43,7 @@ export const make = (recent: Recent) => {
 
   return {
     urlOf,
-    /** Answers the attributes of a queue, with numbers of earlier; those of a queue that is not there are defaults. */
+    /** Returns the attributes of a queue, with earlier numbers; those of a missing queue are defaults. */
     attributes: async (queue: string, ask: Ask): Promise<Attributes.Attributes> => {
       const before = known.get(queue)
       if (before !== undefined) return before
@@ -53,10 +53,10 @@ export const make = (recent: Recent) => {
       known.set(queue, found)
       return found
     },
-    /** Answers the number of messages that wait. */
+    /** Returns the number of waiting messages. */
     waiting: async (url: string, ask: Ask): Promise<number> =>
       Number((await serverAttributes(url, ask))["ApproximateNumberOfMessages"]),
-    /** Answers why AWS refuses the account that a call names; `undefined` where it does not. */
+    /** Returns why AWS rejects the account that a call names; `undefined` if it does not. */
     refused: async ({ body, queue }: Call.Call, ask: Ask): Promise<AwsError | undefined> => {
       const { QueueOwnerAWSAccountId, QueueUrl } = body
       const owner = QueueOwnerAWSAccountId ?? (QueueUrl === undefined ? undefined : Arn.accountOf(QueueUrl))

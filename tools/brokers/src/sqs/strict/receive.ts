@@ -1,4 +1,4 @@
-/** Receiving: the quota of messages in flight, duplicates, what AWS tells of messages, and the leases that begin. */
+/** Receives: the quota of messages in flight, duplicates, AWS's facts about messages, and the leases that begin. */
 import type { Message } from "@aws-sdk/client-sqs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { named, type AwsError } from "./AwsError.ts"
@@ -40,7 +40,7 @@ const atQuota = async (call: Call.Call): Promise<Reply | AwsError> => {
 const messagesOf = ({ body }: Reply) => (body["Messages"] ?? []) as ReadonlyArray<Message> // as AWS documents it
 
 /**
- * Polls until a message comes or the time is over, as AWS does. fauxqs ends all polls when one message comes.
+ * Polls until a message arrives or the time is over, as AWS does. fauxqs ends all polls when one message arrives.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
  */
 const poll = async (body: Call.Body, ask: Ask): Promise<Reply> => {

@@ -1,5 +1,5 @@
 /**
- * Receives of FIFO queues that are asked again by their id, as after an answer that was lost.
+ * Receives of FIFO queues that are repeated by their id, as after a lost answer.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
  */
 import type { Message } from "@aws-sdk/client-sqs"
@@ -8,7 +8,7 @@ import * as Call from "./Call.ts"
 import type { Leases } from "./leases.ts"
 import type { Ask } from "./upstream.ts"
 
-/** Milliseconds for which a receive can be asked again. */
+/** Milliseconds for which a receive can be repeated. */
 const window = 300_000
 
 export type ReceiveAttempts = ReturnType<typeof make>
@@ -26,8 +26,8 @@ export const make = (now: () => number, leases: Leases) => {
       if (key !== undefined && messages.length > 0) receives.set(key, { at: now(), messages })
     },
     /**
-     * The messages of the same receive before, with the same handles and with leases that begin anew; `undefined` where there
-     * was none. AWS refuses it when one of them was deleted, or its visibility changed.
+     * The messages of the earlier receive with the same id, with the same handles and with leases that begin anew; `undefined` if
+     * there was none. AWS rejects it if one of them was deleted, or its visibility changed.
      */
     again: async (
       call: Call.Call,

@@ -1,4 +1,4 @@
-/** Queues that were deleted or purged of late, which AWS does not forget for a minute. */
+/** Recently deleted or purged queues, which AWS remembers for a minute. */
 import { named, type AwsError } from "./AwsError.ts"
 import type * as Call from "./Call.ts"
 

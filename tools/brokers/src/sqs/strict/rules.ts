@@ -26,7 +26,7 @@ const receiveRefused = ({ MaxNumberOfMessages, VisibilityTimeout, WaitTimeSecond
   outside("VisibilityTimeout", VisibilityTimeout, 0, 43_200) ??
   outside("WaitTimeSeconds", WaitTimeSeconds, 0, 20)
 
-/** Answers why AWS refuses a whole call; `undefined` where it does not. */
+/** Returns why AWS rejects a whole call; `undefined` if it does not. */
 export const callRefused = (call: Call.Call): AwsError | undefined => {
   if (Call.isBatch(call)) return batchRefused(call)
   if (call.action === "ReceiveMessage") return receiveRefused(call.body)

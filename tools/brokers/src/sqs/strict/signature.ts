@@ -17,7 +17,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 
 const shape = /Credential=([^/]+)\/(\d{8})\/([^/]+)\/sqs\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=(\w+)/
 
-/** Answers why AWS refuses the signature; `undefined` where it does not. */
+/** Returns why AWS rejects the signature; `undefined` if it does not. */
 export const refused = (
   { headers, method, url }: IncomingMessage,
   body: Buffer,

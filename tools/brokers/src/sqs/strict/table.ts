@@ -1,5 +1,5 @@
 /**
- * The rules of AWS that servers for tests do not keep, and who says so. `README.md` has the same table; each rule has a case of
+ * The rules of AWS that servers for tests do not keep, and their sources. `README.md` has the same table; each rule has a case of
  * its name in `test/strictCases`.
  */
 
@@ -43,7 +43,7 @@ export const rules = {
   ),
   groupsDeleted: validated(
     "test_fifo_message_group_visibility_after_partial_delete",
-    "A FIFO group goes on when all its messages in flight are deleted, not when one of them is.",
+    "A FIFO group continues when all its messages in flight are deleted, not when one of them is.",
     "fauxqs",
     "elasticmq"
   ),
@@ -55,12 +55,12 @@ export const rules = {
   ),
   fairGroup: validated(
     "test_fair_queue_with_message_group_id",
-    "The group of a message in a standard queue is told when it is received.",
+    "A receive returns the group of a message in a standard queue.",
     "elasticmq"
   ),
   deadLetters: validated(
     "test_dead_letter_queue_message_attributes",
-    "The receive count of a message that SQS moves to a dead-letter queue goes on, and DeadLetterQueueSourceArn is told.",
+    "The receive count of a message that SQS moves to a dead-letter queue continues, and a receive returns DeadLetterQueueSourceArn.",
     "elasticmq"
   ),
   deadLetterSources: {
@@ -146,7 +146,7 @@ export const rules = {
     without: []
   },
   redriveAllowPolicy: {
-    says: "A RedriveAllowPolicy keeps queues out that want its queue for their dead letters. (AWS's words are not known.)",
+    says: "A RedriveAllowPolicy rejects queues that use its queue for their dead letters. (AWS's words are not known.)",
     source: `${docs}/APIReference/API_SetQueueAttributes.html`,
     without: []
   }
@@ -162,7 +162,7 @@ export const notKept: ReadonlyArray<Omit<Rule, "without"> & { readonly why: stri
   {
     says: "DeadLetterQueueSourceArn of a message whose receives another client made, straight from the server.",
     source: "test_dead_letter_queue_message_attributes",
-    why: "fauxqs does not tell, and the proxy has not seen them."
+    why: "fauxqs does not return it, and the proxy has not seen them."
   },
   {
     says: "New attributes hold after up to 60 seconds, a new retention period after up to 15 minutes.",
