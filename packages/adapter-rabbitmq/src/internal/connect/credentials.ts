@@ -49,7 +49,7 @@ const [minMillis, example] = [1e11, "Date.now() + 3_600_000"]
 /** Checks the function's result. An error shows none of it except a time, because it may be a secret. */
 const check = (answer: unknown, address: Address): Account | BrokerError.BrokerError => {
   if (typeof answer !== "object" || answer === null) return failed("the function did not return an object", true)
-  const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials>
+  const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials> // Each field is checked.
   const secret = Redacted.isRedacted(password) ? Redacted.value(password) : password
   if (typeof secret !== "string" || secret === "") return failed("the password is not a string", true)
   if (typeof username !== "string") return failed("the username is not a string", true)

@@ -52,7 +52,7 @@ const maxConsumers = 8
 /**
  * Starts without credit.
  *
- * One long function, because all of it is one state, and the order of its changes matters.
+ * Long, because all of it is one state, and the order of its changes matters.
  */
 export const make = ({
   after,

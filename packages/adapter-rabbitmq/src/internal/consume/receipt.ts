@@ -6,7 +6,7 @@ import type { Consumer, Credit } from "./credit.ts"
 import { identify } from "./identity.ts"
 import type * as Unacknowledged from "./unacknowledged.ts"
 
-/** What settling a delivery needs. */
+/** The data that settling a delivery needs. */
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer

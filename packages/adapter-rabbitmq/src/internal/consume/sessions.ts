@@ -94,7 +94,7 @@ const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError
  * Consumes a queue until the scope closes. Fails if the first session cannot be opened on a live connection. Later
  * sessions are retried until they open.
  *
- * One long function, because all of it changes one state: the current session.
+ * Long, because all of it changes one state: the current session.
  */
 export const make = (
   options: {
