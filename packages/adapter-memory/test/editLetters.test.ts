@@ -117,10 +117,10 @@ it("refuses wrong options, and letters of unknown origin", async () => {
         [
           letter,
           same,
-          "the copy must differ from the letter. Give another body or headers; to send the letter back as it is, use redrive with a filter"
+          "the copy must differ from the letter. Use another body or headers; to send the letter back unchanged, use redrive with a filter"
         ] as const
     ),
-    [{ ...stray, origin: undefined }, {}, "nobody knows the queue that the letter came from. Give to"],
+    [{ ...stray, origin: undefined }, {}, "the queue that the letter came from is unknown. Give to"],
     [{}, {}, "the letter must be one that list has shown"]
   ] as const
   for (const [subject, options, message] of wrong) {

@@ -130,7 +130,7 @@ describe("failures", () => {
     const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter?.origin?.reason, "permanent")
     assert.strictEqual(letter?.origin?.attempts, 1)
-    assert.strictEqual(letter?.origin?.error.message, "outer")
+    assert.strictEqual(letter?.origin?.error.message, "outer, caused by PermanentError: gone")
     assert.include(letter?.origin?.error.stack, "\ncaused by: PermanentError: gone\n    at ")
   })
 

@@ -576,7 +576,7 @@ describe("letters that are passed over", () => {
       assert.deepInclude(report, { redriven: 1, filtered: 20, queued: 49, stoppedBy: undefined })
       const error = await broker.finish(letters.purge({ filter }).catch((error: unknown) => error))
       assert.deepInclude(error, { _tag: "DeadLettersStopped", removed: 0 })
-      assert.match(String((error as DeadLetters.DeadLettersStopped).cause), /: 29 letters were not looked at: /)
+      assert.match(String((error as DeadLetters.DeadLettersStopped).cause), /: 29 letters were not browsed: /)
       assert.strictEqual(broker.now(), 0)
       assert.strictEqual((await idsIn(broker, "q.dlq")).length, 49)
     }

@@ -118,10 +118,16 @@ export interface Options {
   /** Smallest step of `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50 ms. */
   readonly resolution?: Delay.DurationInput | undefined
   /**
-   * Delay queues of one retry policy; random delays are rounded up to fit, and other policies that need more do not
-   * start. Range: 1 to 128. Default: 10 with jitter, 32 without.
+   * Queues for the delays of one retry policy; random delays are rounded up to fit, and other policies that need more do not
+   * start. `maxOtherDelayQueues` counts delays outside the policy. Range: 1 to 128. Default: 10 with jitter, 32 without.
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
+  /**
+   * Queues for delays outside the retry policy, from handlers and producers, shared by all queues of the server. With fewer, these
+   * delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21 with
+   * the default `resolution`; with `perDelayQueue` one per delay).
+   */
+  readonly maxOtherDelayQueues?: Fields["maxOtherDelayQueues"] | undefined
   /** Prefix of the names of shared objects. Range: 1 to 40 letters, digits, `_`, `.` and `-`. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
   /** Whether objects are declared, only checked (`passive`), or not touched (`never`). Default: `declare`. */
@@ -155,13 +161,17 @@ export interface Options {
 }
 
 /** Decoded options, with every default filled in. */
-export interface Settings extends Omit<Fields, "management" | "maxBodySize" | "maxDelayQueues"> {
+export interface Settings extends Omit<
+  Fields,
+  "management" | "maxBodySize" | "maxDelayQueues" | "maxOtherDelayQueues"
+> {
   readonly address: Address.Address
   readonly credentials: Provider | undefined
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
   readonly maxBodySize: number | undefined
   readonly maxDelayQueues: number | undefined
+  readonly maxOtherDelayQueues: number | undefined
 }
 
 const defaults = {
@@ -217,7 +227,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(tls)) return Result.fail(tls.failure)
   const account = accountRefusal(options, decoded.success.auth)
   if (account !== undefined) return Result.fail(account)
-  const { management, maxBodySize, maxDelayQueues, ...values } = decoded.success
+  const { management, maxBodySize, maxDelayQueues, maxOtherDelayQueues, ...values } = decoded.success
   const unusable = management === undefined ? undefined : managementRefusal(management)
   if (unusable !== undefined) return Result.fail(unusable)
   const settings: Settings = {
@@ -230,7 +240,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     tls: tls.success,
     management: management === undefined ? undefined : Redacted.make(management),
     maxBodySize,
-    maxDelayQueues
+    maxDelayQueues,
+    maxOtherDelayQueues
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)

@@ -1,17 +1,16 @@
 /**
- * Plans a queue: the exchanges, queues, bindings and arguments that it and its retry policy become, as data.
+ * Plans a queue: the exchanges, queues, bindings and arguments that it and its retry policy need, as data.
  *
- * Pure. The adapter declares exactly the objects of the plan, and `format` prints them, so that a plan can be reviewed,
- * compared and tested without a broker. The name of an object has everything that cannot be changed later (version of the
- * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
- * work queue do not depend on the policy at all.
+ * Pure. The adapter declares exactly the objects of the plan, and `format` prints them. So you can review, compare and test a plan
+ * without a broker. The name of an object contains everything that cannot change later: version of the layout, queue type, TTL.
+ * So another policy adds objects and never causes PRECONDITION_FAILED. The arguments of a work queue do not depend on the policy.
  */
 import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Former from "./internal/declare/legacyArguments.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
-import { hasDelays, type Route, tooMany } from "./internal/declare/topologies/topology.ts"
+import { hasDelays, type Route, type Topology, tooMany } from "./internal/declare/topologies/topology.ts"
 import { queueProblemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
@@ -23,7 +22,7 @@ export type { NativeBinding, NativeExchange, NativeObject, NativeQueue, Route }
 /** The oldest server whose quorum queues have TTL and at-least-once dead-lettering. */
 export const oldestServer = "3.10"
 
-/** How a queue is set up, and how messages get into it. */
+/** The objects of a queue, and the routes of its delayed messages. */
 export interface Plan {
   readonly queue: string
   /** The name of the topology that keeps the delays. */
@@ -32,30 +31,34 @@ export interface Plan {
   readonly objects: ReadonlyArray<NativeObject>
   /** The objects among them that must exist before a message is sent to this queue, or to one of its dead-letter queues. */
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
-  /** The objects of delays that the policy does not have: the first message that needs them declares them. */
+  /** The objects of delays outside the policy. The first message that needs them declares them. */
   readonly onDemand: ReadonlyArray<NativeObject>
-  /** Notes for people on the topology, such as of head-of-line blocking. */
+  /** Objects that delays outside the policy may add, in words; `undefined`: none. */
+  readonly growth: string | undefined
+  /** The worst lateness of the policy's delays, in words; `undefined` if it is small. */
+  readonly lateness: string | undefined
+  /** Notes for people, such as on head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
   readonly route: (delay: number) => Route
-  /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` where it does not. */
+  /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` if it does not delay. */
   readonly native: ((count: number) => number) | undefined
-  /** The queue as it is: how it counts, and where the server itself gives a message up. */
+  /** The queue as it is: its type and the limits that the server enforces. */
   readonly found: RabbitMqQueue.RabbitMqQueue
-  /** The queue whose messages go round until they are due; `undefined` in most topologies. */
+  /** The queue whose messages circulate until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
-  /** The remedy where the queue is not there, and only its consumer may declare it. */
+  /** The remedy if the queue is missing and only its consumer may declare it. */
   readonly absent: string | undefined
 }
 
-/** The queue that is planned. */
+/** The queue to plan. */
 export interface Request {
   readonly queue: string
-  /** The policy of its consumer. Default: none, as for a producer, which knows no policy. */
+  /** The policy of its consumer. Default: none, because producers know no policy. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
-  /** Its dead-letter queues; the server's own dead letters go to the first. Default: none. */
+  /** Its dead-letter queues. The first also receives the server's dead letters. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
-  /** The queue as it was found on the server. Default: as the options tell it. */
+  /** The queue as found on the server. Default: as the options describe it. */
   readonly found?: RabbitMqQueue.RabbitMqQueue | undefined
 }
 
@@ -73,7 +76,7 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
           "x-overflow": "reject-publish"
         }
       : {
-          // Without it, the virtual host's default decides.
+          // Without this argument, the virtual host's default decides.
           "x-queue-type": "classic",
           "x-dead-letter-exchange": Names.dead(settings),
           "x-dead-letter-routing-key": name
@@ -82,11 +85,11 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
   return own?.exclusive === true ? { ...planned, exclusive: true } : planned
 }
 
-/** A queue as the options tell it, without a look at the server. */
+/** A queue as the options describe it, without asking the server. */
 export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitMqQueue =>
   RabbitMqQueue.ofOptions(name, queue(name, settings).arguments, settings)
 
-/** An exchange of the user's own; none for one that the options only name. */
+/** An exchange that the options define; none for one that they only name. */
 const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExchange> => {
   const own = settings.exchanges[name]
   return own === undefined
@@ -103,8 +106,8 @@ const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExcha
 }
 
 /**
- * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
- * that is not declared has none of these: nothing is bound to it.
+ * A queue, its bindings, and the exchanges for its delayed messages and for the server's dead letters. A queue that the adapter
+ * does not declare has only its own bindings.
  */
 export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => {
   const assert = RabbitMqQueue.assertOf(name, settings)
@@ -124,13 +127,13 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
     : [queue(name, settings), ...bindings]
 }
 
-/** The exchange to which the server gives the dead letters of a queue of ours: that of the prefix under which it was made. */
+/** The exchange for the server's dead letters of a declared queue: that of the prefix under which the queue was made. */
 const lettersOf = ({ arguments: args }: RabbitMqQueue.RabbitMqQueue, settings: Settings): string => {
   const exchange = args["x-dead-letter-exchange"]
   return typeof exchange === "string" && Names.isDead(exchange) ? exchange : Names.dead(settings)
 }
 
-/** That exchange, where it is one of a former prefix, and the one behind it. */
+/** That exchange with its alternate exchange, if it belongs to a former prefix. */
 const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): ReadonlyArray<NativeObject> => {
   const letters = lettersOf(found, settings)
   const behind = Names.undeliveredOf(letters)
@@ -139,7 +142,25 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
-/** The error of a name that no queue can have, or that the server would change; `undefined` for every other one. */
+/** Describes the objects that delays outside the policy may add, and when; `undefined`: none. */
+const growthOf = (
+  onDemand: ReadonlyArray<NativeObject>,
+  { isUnbounded = false }: Topology,
+  settings: Settings
+): string | undefined => {
+  const when = "when a handler or producer asks for a delay outside the policy"
+  if (isUnbounded) return `and 1 more queue for each further delay, ${when}; maxOtherDelayQueues sets a limit`
+  if (onDemand.length === 0) return undefined
+  const isLevel = /^\d+\.\d+$/
+  const start = Names.levels(settings)
+  const isShared = onDemand.every((object) => {
+    const name = object._tag === "Binding" ? object.queue : object.name
+    return name.startsWith(start) && isLevel.test(name.slice(start.length))
+  })
+  return `and up to ${Objects.counted(onDemand)}${isShared ? ", which all queues share," : ""} ${when}`
+}
+
+/** The error for a name that no queue can have or that the server would change; `undefined` for a valid name. */
 const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
   const problem = queueProblemOf(name)
   return problem === undefined
@@ -150,8 +171,8 @@ const unfit = (field: string, name: string): ConfigurationError.ConfigurationErr
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
- * Answers a `ConfigurationError` when the server is too old, the topology cannot keep the policy's delays, or not with as few
- * queues as `maxDelayQueues`, or the queue's delivery limit leaves no room for the policy.
+ * Returns a `ConfigurationError` if the server is too old, if the topology cannot keep the policy's delays with `maxDelayQueues`
+ * queues, or if the queue's delivery limit is too small for the policy.
  *
  * @example
  * ```ts
@@ -178,9 +199,9 @@ export const make = (
   const topology = Topologies.choose({ queue: name, retry, found, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology
   const [first] = deadLetterQueues
-  // The server's own dead letters, from the delivery limit, go where those of the policy go.
+  // The server's dead letters, from the delivery limit, go where those of the policy go.
   const isBound = found.isOurs && first !== undefined && RabbitMqQueue.assertOf(first, settings) === "declare"
-  // Nobody may ever ask for a delay that the policy does not have. A waiting queue is consumed from the start.
+  // Delays outside the policy may never occur. The consumer reads a waiting queue from the start.
   const isNeeded = hasDelays(retry) || topology.waiting !== undefined
   const planned = assumed(name, settings).arguments
   const kept = found.isOurs ? Former.kept(found.arguments, planned) : []
@@ -194,24 +215,27 @@ export const make = (
     ...(isBound ? [...formerLetters(found, settings), Objects.binding(lettersOf(found, settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
   ]
-  const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
+  const unknown = found.type === "unknown" ? ["immediate retries are copies, because the queue's type is unknown"] : []
+  const onDemand = (): ReadonlyArray<NativeObject> =>
+    Objects.without((topology.others ?? topology.route(Delay.max).objects).map(amend), objects)
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
     homes,
-    // They are many, and a producer never asks for them.
+    // Lazy, because there are many, and producers never read them.
     get onDemand() {
-      const others = (topology.others ?? topology.route(Delay.max).objects).map(amend)
-      return Objects.without(others, objects)
+      return onDemand()
     },
+    get growth() {
+      return growthOf(onDemand(), topology, settings)
+    },
+    lateness: isNeeded ? topology.lateness : undefined,
     notes: [
       ...topology.notes,
-      ...(settings.queues[name]?.exclusive === true
-        ? [`queue ${name} ends with its connection, messages included`]
-        : []),
+      ...(settings.queues[name]?.exclusive === true ? [`queue ${name} and its messages end with its connection`] : []),
       ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
-      ...(kept.length === 0 ? [] : [`queue ${name} keeps ${kept.join(", ")}, with which it was made`]),
+      ...(kept.length === 0 ? [] : [`queue ${name} keeps ${kept.join(", ")} from when it was made`]),
       ...RabbitMqQueue.remarks(found),
       ...RabbitMqQueue.warnings(found)
     ],
@@ -224,8 +248,8 @@ export const make = (
 }
 
 /**
- * The queues that are bound to an exchange, with all that a producer declares of them. An exclusive one belongs to its consumer's
- * process, and so does one that the topology leaves to its consumer.
+ * The queues that are bound to an exchange, with the objects that a producer declares for them. Exclusive queues, and queues that
+ * the topology leaves to their consumers, are not among them.
  */
 const boundTo = (exchange: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> =>
   Object.entries(settings.queues).flatMap(([name, { bindings = [], exclusive }]) => {
@@ -236,9 +260,9 @@ const boundTo = (exchange: string, settings: Settings, serverVersion: string): R
   })
 
 /**
- * The exchange that a message is published to, with the queues that are bound to it. One that the options do not define must be
- * there: it is looked for once, because the server closes a channel on which somebody publishes to one that is not. The default
- * exchange always is.
+ * The exchange that a message is published to, with the queues that are bound to it. An exchange that the options do not define
+ * must exist. The adapter checks that once, because publishing to a missing exchange closes the channel. The default exchange
+ * always exists.
  */
 export const target = (name: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> => {
   const own = exchangeOf(name, settings)
@@ -250,7 +274,7 @@ export const target = (name: string, settings: Settings, serverVersion: string):
 }
 
 /** The plan as a table for people. */
-export const format = ({ notes, objects, queue: name, topology }: Plan): string => {
+export const format = ({ growth, notes, objects, queue: name, topology }: Plan): string => {
   const rows = [["object", "name", "details"], ...objects.map(Objects.describe)]
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)))
   const table = rows.map((row) =>
@@ -260,7 +284,7 @@ export const format = ({ notes, objects, queue: name, topology }: Plan): string 
       .trimEnd()
   )
   return [
-    `queue ${name}, topology ${topology}: ${Objects.counted(objects)}`,
+    `queue ${name}, topology ${topology}: ${Objects.counted(objects)}${growth === undefined ? "" : `, ${growth}`}`,
     ...table,
     ...notes.map((note) => `note: ${note}`)
   ].join("\n")

@@ -5,6 +5,7 @@ import * as Result from "effect/Result"
 import * as Levels from "../src/internal/declare/topologies/levels.ts"
 import * as Objects from "../src/internal/declare/objects.ts"
 import * as Quantisation from "../src/internal/declare/topologies/quantisation.ts"
+import * as Ranges from "../src/internal/declare/topologies/ranges.ts"
 import * as WaitLoop from "../src/internal/declare/topologies/waitLoop.ts"
 import { RabbitMqNative, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 
@@ -377,7 +378,7 @@ describe("rungs", () => {
   it("are the policy's own delays, each once", () =>
     assert.deepStrictEqual(
       Quantisation.fewRungs(
-        Quantisation.ranges(RetryPolicy.make({ maxRetries: 6, backoff: Backoff.exponential(100, { max: 800 }) })),
+        Ranges.ofPolicy(RetryPolicy.make({ maxRetries: 6, backoff: Backoff.exponential(100, { max: 800 }) })),
         4
       ),
       [100, 200, 400, 800]

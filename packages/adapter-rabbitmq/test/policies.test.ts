@@ -66,7 +66,7 @@ describe("policies on our own queues", () => {
       [
         rung,
         false,
-        `queue ${rung}: a policy of the server gives its messages the routing key "elsewhere", which leads elsewhere`
+        `queue ${rung}: a policy of the server gives its messages the routing key "elsewhere", which misroutes them`
       ]
     ])
   })

@@ -4,7 +4,7 @@ import { Backoff, ConfigurationError, type Jitter, RetryPolicy } from "@requeue/
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import * as Objects from "../src/internal/declare/objects.ts"
-import * as Quantisation from "../src/internal/declare/topologies/quantisation.ts"
+import * as Ranges from "../src/internal/declare/topologies/ranges.ts"
 import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 
 const planOf = (retry: RetryPolicy.RetryPolicy, options: RabbitMqOptions.Options = {}) =>
@@ -22,16 +22,16 @@ const delayQueues = ({ homes, objects }: RabbitMqPlan.Plan): ReadonlyArray<strin
     object._tag === "Queue" && Objects.isDelay(object) && !homes.has(object.name) ? [object.name] : []
   )
 
-/** The delays that the broker keeps for 1000 draws of a retry, evenly spread. */
-const keptOf = ({ route }: RabbitMqPlan.Plan, [low, high]: Quantisation.Range): ReadonlyArray<number> =>
+/** The delays that the broker keeps for 200 draws of a retry, evenly spread. */
+const keptOf = ({ route }: RabbitMqPlan.Plan, [low, high]: Ranges.Range): ReadonlyArray<number> =>
   Array.from(
-    { length: 1000 },
-    (_, index) => route(Math.max(1, Math.ceil(low + ((index + 0.5) / 1000) * (high - low)))).kept
+    { length: 200 },
+    (_, index) => route(Math.max(1, Math.ceil(low + ((index + 0.5) / 200) * (high - low)))).kept
   )
 
 /** The largest share of a retry's messages that the broker keeps for the same time. */
-const herdOf = (made: RabbitMqPlan.Plan, range: Quantisation.Range): number =>
-  Math.max(...[...Map.groupBy(keptOf(made, range), (kept) => kept).values()].map(({ length }) => length)) / 1000
+const herdOf = (made: RabbitMqPlan.Plan, range: Ranges.Range): number =>
+  Math.max(...[...Map.groupBy(keptOf(made, range), (kept) => kept).values()].map(({ length }) => length)) / 200
 
 const jitter: fc.Arbitrary<Jitter.Jitter> = fc.oneof(
   fc.constantFrom<Array<Jitter.Jitter>>("full", "equal", "decorrelated"),
@@ -84,8 +84,8 @@ describe("of any policy", () => {
             if (needed < 128) assert.notInstanceOf(planOf(retry, { ...limited, maxDelayQueues: needed }), Error)
             return
           }
-          const all = Quantisation.ranges(retry)
-          const isRandom = Quantisation.isJittered(all) && all.every(([low, high]) => low < high)
+          const all = Ranges.ofPolicy(retry)
+          const isRandom = Ranges.isJittered(all) && all.every(([low, high]) => low < high)
           const limit = given ?? (isRandom ? 10 : 32)
           if (kind !== "perDelayQueue" || given !== null) assert.isAtMost(delayQueues(made).length, limit)
         }
@@ -119,7 +119,7 @@ describe("of any policy", () => {
     fc.assert(
       fc.property(policy, topology, (retry, kind) => {
         const made = plan(retry, { topology: kind })
-        for (const [low, high] of Quantisation.ranges(retry))
+        for (const [low, high] of Ranges.ofPolicy(retry))
           if (low === high) assert.isBelow(made.route(high).kept - high, kind === "perDelayQueue" ? 1000 : 50)
       })
     ))
@@ -127,6 +127,101 @@ describe("of any policy", () => {
 
 const doubling = (maxRetries: number, kind: Jitter.Jitter) =>
   RetryPolicy.make({ maxRetries, backoff: Backoff.exponential("1 second", { max: "1 hour", jitter: kind }) })
+
+/** Spread over all magnitudes, from `min` to `max`. */
+const magnitude = (min: number, max: number): fc.Arbitrary<number> =>
+  fc.double({ min: 0, max: 1, noNaN: true }).map((exponent) => Math.round(min * (max / min) ** exponent))
+
+/** Policies that grow from any first delay by any factor to any cap, with jitter of at least half the delay. */
+const growing = fc
+  .record({
+    base: magnitude(20, 600_000),
+    cap: magnitude(1000, 86_400_000),
+    factor: fc.double({ min: 1.3, max: 10, noNaN: true }),
+    jitter: fc.oneof(
+      fc.constantFrom<Array<Jitter.Jitter>>("full", "equal", "decorrelated"),
+      fc.double({ min: 0.5, max: 1, noNaN: true }).map((proportional) => ({ proportional }))
+    )
+  })
+  .map(({ base, cap, factor, jitter }) =>
+    RetryPolicy.make({
+      maxRetries: 60,
+      backoff: Backoff.exponential(base, { max: Math.max(base, cap), factor, jitter })
+    })
+  )
+
+/** The worst lateness of a retry, relative to its longest delay, or to a second if that is longer. */
+const latenessOf = (made: RabbitMqPlan.Plan, [low, high]: Ranges.Range): number =>
+  keptOf(made, [low, high]).reduce((worst, kept, index) => {
+    const drawn = Math.max(1, Math.ceil(low + ((index + 0.5) / 200) * (high - low)))
+    assert.isAtLeast(kept, drawn)
+    return Math.max(worst, kept - drawn)
+  }, 0) / Math.max(high, 1000)
+
+describe("random delays stay spread, whatever the base, the factor and the cap", () => {
+  it.each([
+    // Queues, lateness of any retry and of those at the cap, and the share of those at the cap that come together.
+    [undefined, 3, 0.6, 2 / 3],
+    [16, 3, 0.1, 0.25],
+    [22, 0.1, 0.1, 0.1]
+  ])("maxDelayQueues %o: late by at most %d and %d, together at most %d", (maxDelayQueues, any, atCap, together) =>
+    fc.assert(
+      fc.property(growing, (retry) => {
+        const made = plan(retry, { maxDelayQueues })
+        assert.isAtMost(delayQueues(made).length, maxDelayQueues ?? 10)
+        const all = Ranges.ofPolicy(retry)
+        for (const range of all) assert.isAtMost(latenessOf(made, range), any, range.join())
+        const cap = Ranges.longest(all)
+        for (const range of all)
+          // A range that is hardly one has nothing to spread.
+          if (range[1] === cap && cap - range[0] > 2000) {
+            assert.isAtMost(latenessOf(made, range), atCap, range.join())
+            assert.isAtMost(herdOf(made, range), together, range.join())
+          }
+      }),
+      { numRuns: 50 }
+    )
+  )
+
+  it.each([500, 700, 900, 1000])(
+    "of 20 retries from %d ms to an hour, a twentieth is late by minutes at most",
+    (base) => {
+      const backoff = Backoff.exponential(base, { max: "1 hour", jitter: "full" })
+      const retry = RetryPolicy.make({ maxRetries: 20, backoff })
+      const made = plan(retry)
+      const cap: Ranges.Range = [0, 3_600_000]
+      assert.isAtMost(herdOf(made, cap), 0.05)
+      assert.isAtMost(latenessOf(made, cap), 0.05)
+      assert.match(
+        String(made.lateness),
+        /^random delays are rounded up: a retry of up to .*, one of up to 1h by up to \d/
+      )
+      assert.include(made.notes, made.lateness)
+    }
+  )
+
+  it("a lateness of a tenth or less is not reported", () => {
+    assert.isUndefined(plan(doubling(5, "full")).lateness)
+    assert.isUndefined(plan(doubling(5, "none")).lateness)
+    assert.isDefined(plan(doubling(5, "full"), { maxDelayQueues: 4 }).lateness)
+  })
+
+  it("no draw is later than reported", () =>
+    fc.assert(
+      fc.property(growing, fc.integer({ min: 2, max: 14 }), topology, (retry, maxDelayQueues, kind) => {
+        const made = planOf(retry, { maxDelayQueues, topology: kind })
+        // A cap below the first delay leaves one delay without jitter, which may need more levels.
+        fc.pre(!(made instanceof Error))
+        const all = Ranges.ofPolicy(retry)
+        const worst = Math.max(...all.map((range) => latenessOf(made, range)))
+        const reported = /of up to \S+(?: \S+)? is late by up to [^(]+\((\d+) %\)/.exec(made.lateness ?? "")
+        if (reported === null) assert.isAtMost(worst, 0.101)
+        // The report counts shorter retries as if they lasted a second.
+        else if (all.every(([, high]) => high >= 1000)) assert.isAtMost(worst, Number(reported[1]) / 100 + 0.01)
+      }),
+      { numRuns: 50 }
+    ))
+})
 
 describe("jitter", () => {
   it.each<[string, RetryPolicy.RetryPolicy, number]>([
@@ -144,26 +239,25 @@ describe("jitter", () => {
     (kind, retries, share) => {
       const retry = doubling(retries, kind)
       const made = plan(retry)
-      for (const range of Quantisation.ranges(retry).slice(2)) assert.isAtMost(herdOf(made, range), share, range.join())
+      for (const range of Ranges.ofPolicy(retry).slice(2)) assert.isAtMost(herdOf(made, range), share, range.join())
     }
   )
 
   it("is exact where the limit allows it", () => {
     const retry = doubling(20, "full")
     const made = plan(retry, { maxDelayQueues: 17 })
-    for (const range of Quantisation.ranges(retry)) assert.isBelow(made.route(range[1]).kept - range[1], 50)
+    for (const range of Ranges.ofPolicy(retry)) assert.isBelow(made.route(range[1]).kept - range[1], 50)
   })
 
-  it("of retries far apart is late by a twentieth of its range at most", () => {
+  it("of retries far apart is late by a third of its longest delay at most", () => {
     const made = plan(RetryPolicy.webhookSender)
-    for (const [, high] of Quantisation.ranges(RetryPolicy.webhookSender))
-      assert.isAtMost(made.route(high).kept, 1.05 * high)
+    for (const range of Ranges.ofPolicy(RetryPolicy.webhookSender)) assert.isAtMost(latenessOf(made, range), 1 / 3)
   })
 
   it.each(["full", "equal"] as const)("%s, of retries that double, makes none more than twice as long", (kind) => {
     for (const maxRetries of [5, 10, 20]) {
       const made = plan(doubling(maxRetries, kind))
-      for (const [, high] of Quantisation.ranges(doubling(maxRetries, kind)))
+      for (const [, high] of Ranges.ofPolicy(doubling(maxRetries, kind)))
         assert.isAtMost(made.route(high).kept, 2 * high)
     }
   })
@@ -224,4 +318,68 @@ it("a delay that no retry has goes through the levels exactly, which are made wh
   const all = new Set([...objects, ...onDemand].map(Objects.keyOf))
   for (const delay of [50, 7000, 80_000_000])
     for (const object of route(delay).objects) assert.isTrue(all.has(Objects.keyOf(object)))
+})
+
+describe("delays outside the policy", () => {
+  const exact = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.sequence(["1 second", "5 seconds", "30 seconds"]) })
+
+  /** All queues in which a message may wait, whatever delay is asked for. */
+  const everyQueue = (made: RabbitMqPlan.Plan): number => {
+    const asked = fc.sample(magnitude(1, 86_400_000), 500).flatMap((delay) => made.route(delay).objects)
+    return Objects.distinct([...made.objects, ...asked]).filter(Objects.isDelay).length
+  }
+
+  it.each(["auto", "ladder", "levels", "perDelayQueue"] as const)(
+    "use at most maxOtherDelayQueues queues, and are never early: %s",
+    (kind) =>
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 4, max: 30 }),
+          fc.boolean(),
+          fc.constantFrom(10, 50, 1000),
+          magnitude(1, 86_400_000),
+          (most, isOurs, resolution, delay) => {
+            const queues = isOurs ? {} : { orders: { assert: "passive" as const } }
+            const options = { topology: kind, resolution, queues, maxOtherDelayQueues: most }
+            const made = plan(exact, options)
+            const declared = new Set([...made.objects, ...made.onDemand].map(Objects.keyOf))
+            const { kept, objects } = made.route(delay)
+            assert.isAtLeast(kept, delay)
+            for (const object of objects) assert.isTrue(declared.has(Objects.keyOf(object)))
+            const others = made.onDemand.filter(Objects.isDelay).length
+            assert.isAtMost(others, most)
+          }
+        )
+      )
+  )
+
+  it("are shown by the plan before its objects, with the limit that they have by default", () => {
+    const limited = plan(exact, { maxDelayQueues: 3 })
+    assert.lengthOf(delayQueues(limited), 3)
+    const homes = limited.objects.filter(Objects.isDelay).length - 3
+    assert.isAtMost(everyQueue(limited), homes + 3 + 21)
+    const [first] = RabbitMqPlan.format(limited).split("\n")
+    assert.match(
+      first!,
+      /: 5 queues, .*, and up to 21 queues, 21 exchanges, 21 bindings, which all queues share, when a handler/
+    )
+  })
+
+  it("are rounded up by a factor that the plan names", () => {
+    const made = plan(exact, { maxOtherDelayQueues: 8 })
+    const factor = Number(/lasts up to (\d+) times as long/.exec(made.notes.join())?.[1])
+    assert.isAtMost(factor, 8)
+    for (const delay of fc.sample(magnitude(1000, 86_400_000), 1000))
+      assert.isAtMost(made.route(delay).kept, factor * delay)
+  })
+
+  it("have no limit by default with a queue for each delay, which the plan says", () => {
+    const made = plan(exact, { topology: "perDelayQueue" })
+    assert.match(String(made.growth), /1 more queue for each further delay.*maxOtherDelayQueues/)
+    assert.strictEqual(made.route(7000).kept, 7000)
+    assert.strictEqual(plan(exact, { topology: "perDelayQueue", maxOtherDelayQueues: 4 }).route(7000).kept, 45_000)
+  })
+
+  it("add nothing where one queue keeps every delay", () =>
+    assert.isUndefined(plan(exact, { topology: "perMessageTtl" }).growth))
 })

@@ -67,14 +67,14 @@ describe("a queue is stale", () => {
   ])("%s", (name, args) => assert.deepStrictEqual(found({ queues: [queue(name, args)] }), [name]))
 })
 
-test("a rung that the policy had under another maxDelayQueues is stale; levels and the present rungs are not", () => {
-  const few = (maxDelayQueues: number) => {
-    const own = Result.getOrThrow(RabbitMqOptions.decode({ maxDelayQueues }))
+test("a rung that the policy had under other options is stale; levels and the present rungs are not", () => {
+  const few = (maxDelayQueues: number, topology: RabbitMqOptions.Topology) => {
+    const own = Result.getOrThrow(RabbitMqOptions.decode({ maxDelayQueues, topology }))
     const made = RabbitMqPlan.make({ queue: "orders", retry: RetryPolicy.webhookSender }, own, "4.3.6")
     if (!("objects" in made)) throw made
     return made
   }
-  const [former, present] = [few(6), few(10)]
+  const [former, present] = [few(6, "ladder"), few(10, "auto")]
   const queues = former.objects.flatMap((object) =>
     object._tag === "Queue" ? [queue(object.name, object.arguments)] : []
   )

@@ -452,13 +452,13 @@ describe("toBrokerError", () => {
   })
 
   it.each([
-    ["Socket closed abruptly during opening handshake", /^h:15672: Socket/, /5672 by default: 15672 is that of HTTP/],
-    ["Frame size 1345270062 exceeds maxFrameSize 67108864", /^h:15672: Frame/, /15672 is that of HTTP/]
-  ])("of another port has the address: %s", (text, detail, remedy) => {
+    ["Socket closed abruptly during opening handshake", false],
+    ["Frame size 1345270062 exceeds maxFrameSize 67108864", true]
+  ])("of another port has the address: %s", (text, isMisconfigured) => {
     const error = toBrokerError(new Error(text), { operation: "connect", node: "h:15672" }, "ConnectionFailed")
-    assert.match(error.detail, detail)
-    assert.match(error.remedy ?? "", remedy)
-    assert.isFalse(error.isMisconfigured)
+    assert.match(error.detail, new RegExp(`^h:15672: ${text.split(" ")[0]}`))
+    assert.match(error.remedy ?? "", /15672 is that of HTTP/)
+    assert.strictEqual(error.isMisconfigured, isMisconfigured)
   })
 
   it.each([

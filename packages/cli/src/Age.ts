@@ -1,10 +1,10 @@
-/** Times and ages that may not be known. Times are in milliseconds since 1970. */
+/** Times and ages that may be unknown. Times are in milliseconds since 1970. */
 import { Delay } from "@requeue/core"
 
-/** A time in ISO 8601; `undefined` where it is not known. */
+/** A time in ISO 8601; `undefined` if it is unknown. */
 export const iso = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : new Date(time).toISOString()
 
-/** How long ago a time is; `-` where it is not known. */
+/** The age of a time; `-` if it is unknown. */
 export const show = (time: number | undefined, now: number): string =>
   time === undefined ? "-" : Delay.format(Math.max(0, now - time))

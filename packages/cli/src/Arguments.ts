@@ -3,14 +3,14 @@ import * as Effect from "effect/Effect"
 import { UsageError } from "./UsageError.ts"
 
 /**
- * Whether a word that begins like flags is a value. The parser reads `-2h` as `-2` and `-h`, and `-h` shows the help with
- * exit code 0, so that a script would believe that its command has run. Help is asked for by a word of its own.
+ * Whether a word that begins with `-` is a value. The parser reads `-2h` as `-2` and `-h`, and `-h` shows the help with
+ * exit code 0, which a script would take for success. `-h` must be a separate word.
  */
 const isValue = (word: string): boolean => /^-(?:[\d.]|[^-=]*h)./.test(word) || /^-[^-=]+h$/.test(word)
 
 const isFlag = (word: string | undefined): word is string => /^--?[a-z][\w-]*$/i.test(word ?? "")
 
-/** Gives such a value to the flag before it; refuses it where there is none. Behind `--`, all words are as they are. */
+/** Joins such a value to the flag before it, and refuses it if there is none. Words after `--` stay unchanged. */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, UsageError> => {
   const end = args.includes("--") ? args.indexOf("--") : args.length
   const words: Array<string> = []

@@ -1,5 +1,5 @@
 /**
- * The audit of what operators do to dead letters: a line of JSON when an operation begins, one for each letter before it
+ * The audit of operations on dead letters: a line of JSON when an operation begins, one for each letter before it
  * leaves, and one when it ends, in a file or on standard error. An operation whose first line cannot be written does not
  * begin, and a letter whose line cannot be written stays.
  */
@@ -28,13 +28,13 @@ export const flags = {
       () => "must be the name of a file, or - for standard error"
     ),
     Flag.withDescription(
-      "Append a line of JSON for the beginning and the end of the operation, and for each letter, to this file; - for standard error"
+      "Append lines of JSON to this file, for the beginning and the end of the operation and for each letter; - for standard error"
     ),
     Flag.optional
   ),
   operator: TextFlag.make("operator").pipe(
     Flag.withMetavar("NAME"),
-    Flag.withDescription("Who does it, for --audit. Default: the user of the operating system"),
+    Flag.withDescription("The operator's name for --audit. Default: the user of the operating system"),
     Flag.optional
   )
 }
@@ -48,17 +48,17 @@ export interface Flags {
 /** An operation that begins. */
 export interface Operation {
   readonly id: string
-  /** The command, as `dead-letters purge`. */
+  /** The command, such as `dead-letters purge`. */
   readonly command: string
   /** The broker's name. */
   readonly broker: string
   readonly queues: ReadonlyArray<string>
   readonly filters: LetterFilter.Filter
-  /** Further options, as they are written in JSON. */
+  /** Further options, for JSON. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** The end of an operation, as far as its report tells. */
+/** The end of an operation, from its report. */
 export interface Outcome {
   /** `done`, or why it stopped: `stop-at`, `wait`, `abort`. */
   readonly outcome: string
@@ -75,13 +75,13 @@ export const user = (): string => {
   }
 }
 
-/** Writes a line to a stream, and waits until it has taken it. */
+/** Writes a line to a stream, and waits until it is written. */
 const taken = (stream: Writable, line: string): Promise<void> =>
   new Promise((resolve, reject) => {
     stream.write(line, (error) => (error ? reject(error) : resolve()))
   })
 
-/** Whether the last line of a file has no end, because a write was torn. */
+/** Whether the last line of a file has no end, because a write was incomplete. */
 const isTorn = (file: number): boolean => {
   const { size } = fstatSync(file)
   const last = Buffer.alloc(1)
@@ -89,8 +89,8 @@ const isTorn = (file: number): boolean => {
 }
 
 /**
- * Appends a line, which is on the disk afterwards; one before it that was torn, as by a full disk, is ended first. Waits for
- * nobody: a pipe that no program reads, or that is full, is an error. Windows has no such pipes, and no flag for them.
+ * Appends a line, and syncs it to disk. It first ends an incomplete line before it, for example from a full disk. It never
+ * waits: a pipe that no program reads, or that is full, is an error. Windows has no such pipes, and no flag for them.
  */
 const appendTo = (file: string, line: string): void => {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR, O_WRONLY } = constants
@@ -116,7 +116,7 @@ const refused = (event: Event, line: string, error: unknown): UsageError =>
 
 const why = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  return "code" in error && error.code === "ENXIO" ? `${error.message}: a pipe that nobody reads` : error.message
+  return "code" in error && error.code === "ENXIO" ? `${error.message}: a pipe without a reader` : error.message
 }
 
 /** Appends a line to the file of the flag, or to standard error. */
@@ -129,7 +129,7 @@ const writing = (file: string) =>
   }))
 
 /**
- * Answers the audit of the letters of each queue: it keeps a line for each before it leaves. `undefined` without the flag,
+ * Returns the audit of the letters of each queue: it writes a line for each before it leaves. `undefined` without the flag
  *.
  */
 export const ofLetters = (
@@ -152,8 +152,8 @@ export const ofLetters = (
   })
 
 /**
- * Runs an operation between its two lines. `outcome` is asked when it has ended, in whatever way; an operation that fails
- * or is interrupted has an `outcome` that says so, and the error; one that a second Ctrl-C ended at once is `abandoned`.
+ * Runs an operation between its two lines. `outcome` is called when it has ended, in any way. An operation that fails
+ * or is interrupted has that `outcome`, and the error; one that a second Ctrl-C ended at once is `abandoned`.
  */
 export const around =
   ({ audit, operator }: Flags, operation: Operation, outcome: () => Outcome) =>

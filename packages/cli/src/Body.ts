@@ -11,7 +11,7 @@ const inflates: ReadonlyMap<string | undefined, typeof gunzipSync> = new Map([
   ["deflate", inflateSync]
 ])
 
-/** The body before it was compressed, where its headers say how it was and that is true; else the body itself. */
+/** The decompressed body, if its headers name the compression and are right; else the body itself. */
 export const plain = ({
   body,
   headers
@@ -28,7 +28,7 @@ export const plain = ({
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** Decodes bytes as UTF-8; `undefined` where they are no text. */
+/** Decodes bytes as UTF-8; `undefined` if they are not text. */
 const textOf = (bytes: Uint8Array): string | undefined => {
   try {
     return decoder.decode(bytes)
@@ -37,7 +37,7 @@ const textOf = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** Decodes bytes as a JSON value, else as text, else answers `{ base64 }`. */
+/** Decodes bytes as a JSON value, else as text, else returns `{ base64 }`. */
 export const toJson = (bytes: Uint8Array): unknown => {
   const text = textOf(bytes)
   if (text === undefined) return { base64: Buffer.from(bytes).toString("base64") }
@@ -48,7 +48,7 @@ export const toJson = (bytes: Uint8Array): unknown => {
   }
 }
 
-/** Shows bytes as text; in base64 where they are no text. */
+/** Shows bytes as text, or in base64 if they are not text. */
 export const show = (bytes: Uint8Array): string => {
   const text = textOf(bytes)
   return text === undefined ? `base64:${Buffer.from(bytes).toString("base64")}` : Printable.text(text)
@@ -57,7 +57,7 @@ export const show = (bytes: Uint8Array): string => {
 /** Shows bytes in one line of at most `width` characters; default 120. */
 export const line = (bytes: Uint8Array, width = 120): string => Printable.line(show(bytes), width)
 
-/** The broker's own facts of a message as a JSON value; bytes in them become `{ base64 }`. */
+/** The broker's native facts of a message as a JSON value; bytes in them become `{ base64 }`. */
 export const plainFacts = (facts: unknown): unknown => {
   if (facts instanceof Uint8Array) return { base64: Buffer.from(facts).toString("base64") }
   if (Array.isArray(facts)) return facts.map(plainFacts)

@@ -1,6 +1,6 @@
 /**
  * An operator that lists and removes stale objects. Only RabbitMQ has such objects, so the port of adapters has no members for
- * them: the command line looks for them on the adapter's operator.
+ * them: the command line checks the adapter's operator for them.
  */
 import type { BrokerError, ConfigurationError } from "@requeue/core"
 import type { Adapter } from "@requeue/core/port"
@@ -50,18 +50,18 @@ export interface Cleaner {
   ) => Effect.Effect<{ readonly objects: ReadonlyArray<Cleaned>; readonly moved: number }, Failure>
 }
 
-/** The operator as one that cleans; `undefined` for an adapter that has no stale objects. */
+/** The operator with its cleaning members; `undefined` for an adapter without stale objects. */
 export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | undefined => {
   const { clean, stale }: Partial<Record<keyof Cleaner, unknown>> = Object(operator)
   return typeof clean === "function" && typeof stale === "function"
-    ? (operator as Adapter.Operator & Cleaner) // Checked as far as a function can be.
+    ? (operator as Adapter.Operator & Cleaner) // Its functions exist.
     : undefined
 }
 
-/** Whether a command acts on all queues of a configuration: only then can delays that they share be judged. */
+/** Whether a command acts on all queues of a configuration: only then are shared delays known to be stale. */
 export const isWhole = ({ queue, url }: Target.Flags): boolean => queue.length === 0 && Option.isNone(url)
 
-/** Objects that these queues do not use; none for an adapter that has no stale objects. */
+/** Objects that these queues do not use; none for an adapter without stale objects. */
 export const listed = (operator: Adapter.Operator, requests: Requests, scope: Scope): Effect.Effect<Listing, Failure> =>
   of(operator)?.stale(requests, scope) ?? Effect.succeed({ objects: [], notes: [] })
 
@@ -74,12 +74,12 @@ const row = ({ claim, kind, messages, name }: StaleObject): ReadonlyArray<string
   claim
 ]
 
-/** The list as text; empty when there is nothing to tell. */
+/** The list as text; empty if nothing is stale. */
 export const text = ({ notes, objects }: Listing): string =>
   objects.length === 0
     ? ""
     : [
-        `stale: ${objects.length} objects that these queues do not want; requeue clean removes them`,
+        `stale: ${objects.length} objects that these queues do not use; requeue clean removes them`,
         Table.format(columns, objects.map(row)),
         ...notes.map((note) => `note: ${note}`)
       ].join("\n")

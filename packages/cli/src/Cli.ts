@@ -59,7 +59,7 @@ const LogFormat = GlobalFlag.Setting("log-format")({
   )
 })
 
-/** Whether lines of the log are JSON, from before the arguments are parsed: their own errors may have lines before them. */
+/** Whether log lines are JSON, before the arguments are parsed: log lines may precede an error in the arguments. */
 const logsJson = (args: ReadonlyArray<string>): boolean =>
   args.some((word, index) => word === "--log-format=json" || (word === "json" && args[index - 1] === "--log-format"))
 
@@ -68,7 +68,7 @@ const exitCodes = ExitCode.table.map(([code, meaning]) => `  ${String(code).padE
 const whole = (): Command.Command.Any => root
 
 const root = Command.make("requeue").pipe(
-  Command.withDescription(`Plans, checks and looks after queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
+  Command.withDescription(`Plans, checks and operates queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
   Command.withSubcommands([
     plan,
     verify,
@@ -90,12 +90,12 @@ const root = Command.make("requeue").pipe(
   Command.withGlobalFlags([Json, LogFormat])
 )
 
-/** Leaves mistakes in the arguments to `explain`, which needs one line; shows the help only to those who ask for it. */
+/** Leaves mistakes in the arguments to `explain`, which needs one line. Shows the help only on request. */
 const presenter: CliOutput.Presenter = {
   present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
 }
 
-/** Explains an error in one line with its remedy; `undefined` when there is nothing to say, or the command has said it. */
+/** Explains an error in one line with its remedy; `undefined` if there is none, or if the command has printed it. */
 const explain = (error: unknown): string | undefined => {
   if (error instanceof Problem || (error instanceof OutputFailed && error.isReaderGone)) return undefined
   if (!CliError.isCliError(error)) return Failure.summarize(error).message
@@ -106,7 +106,7 @@ const explain = (error: unknown): string | undefined => {
   return `${text}. Try ${error.commandPath.join(" ")} --help`
 }
 
-/** Further fields of an error in JSON, by which scripts tell errors apart. */
+/** Further fields of an error in JSON, for scripts. */
 const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
   if (error instanceof DeadLetters.DeadLettersStopped) {
@@ -128,27 +128,28 @@ const details = (error: unknown) => {
 
 const errorLine = (message: string, reason: string): string => JSON.stringify({ error: { message, reason } })
 
-/** Tells, when a program is abandoned, what nobody knows then. */
+/** Prints that the result is unknown when a program is abandoned. */
 const abandonable =
   (json: boolean) =>
   <A, E, R>(program: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       const { stderr } = yield* Process
       const { hasTold } = yield* Output.Output
-      const text = "ended at once. What was under way is unknown: look at it before you give the command again"
+      const text =
+        "ended at once. The result of the work in progress is unknown: check it before you run the command again"
       const line = () => (hasTold() ? JSON.stringify({ note: text }) : errorLine(text, "Interrupted"))
       const lastWords = () => void stderr.write(`${json ? line() : `requeue: ${text}`}\n`)
       return yield* Interruption.withLastWords(lastWords)(program)
     })
 
-/** Runs a command line, and answers its exit code. */
+/** Runs a command line, and returns its exit code. */
 export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
   const complain = (error: unknown, text: string) => {
     const said = json
       ? Printable.json({ error: { message: text, ...details(error) } })
       : Printable.text(text).replaceAll(/^/gm, "requeue: ")
-    // An adapter, or its driver, may repeat what it was given.
+    // An adapter, or its driver, may repeat its arguments.
     return Console.error(Secrets.mask(said, args))
   }
   const log = Logger.make((options) => {
@@ -168,7 +169,7 @@ export const run = (args: ReadonlyArray<string>) => {
     }),
     Effect.catchDefect((defect) => {
       const text = Failure.summarize(defect).message
-      return Effect.as(complain(defect, `a mistake of ours: ${text}. Please report it`), ExitCode.defect)
+      return Effect.as(complain(defect, `a defect in requeue: ${text}. Please report it`), ExitCode.defect)
     }),
     Effect.onInterrupt(() => interrupted),
     abandonable(json),

@@ -1,4 +1,4 @@
-/** The question before a command does something that cannot be undone. */
+/** The question before a command does something irreversible. */
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import { createInterface } from "node:readline/promises"
@@ -12,13 +12,16 @@ export const yes = Flag.Boolean("yes").pipe(
 )
 
 /**
- * Asks the person at the terminal, and answers whether they said yes. Ctrl-C ends the command. Fails with a `UsageError`
- * where there is no terminal.
+ * Asks at the terminal, and returns whether the answer is yes. Ctrl-C ends the command. Fails with a `UsageError`
+ * if there is no terminal.
  */
 export const ask = Effect.fnUntraced(function* (question: string) {
   const { stderr, stdin } = yield* Process
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    return yield* new UsageError({ detail: "there is no terminal on which to ask", remedy: "Give --yes to go ahead" })
+    return yield* new UsageError({
+      detail: "there is no terminal to ask for confirmation",
+      remedy: "Give --yes to go ahead"
+    })
   }
   const answer = Effect.tryPromise(async (signal) => {
     const terminal = createInterface({ input: stdin, output: stderr })

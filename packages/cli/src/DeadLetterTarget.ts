@@ -1,4 +1,4 @@
-/** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
+/** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those in `--dlq`. */
 import { Broker, RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import { KnownQueues } from "@requeue/core/port"
@@ -14,7 +14,7 @@ export const flags = {
   ...Target.flags,
   dlq: TextFlag.make("dlq").pipe(
     Flag.withMetavar("NAME"),
-    Flag.withDescription("A dead-letter queue by its own name, instead of those of --queue; can be repeated"),
+    Flag.withDescription("The name of a dead-letter queue, instead of --queue; can be repeated"),
     Flag.atLeast(0)
   )
 }
@@ -25,7 +25,7 @@ export const actingFlags = {
   force: TextFlag.make("force").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription(
-      "Confirms by its name a queue that nothing shows to be a dead-letter queue, or one that takes letters of other queues than --queue; can be repeated"
+      "The name of a queue, as confirmation that it is a dead-letter queue, or that letters of other queues than --queue are included; can be repeated"
     ),
     Flag.atLeast(0)
   )
@@ -40,19 +40,23 @@ export interface Flags extends Target.Flags {
 export interface DeadLetterTarget extends Target.Place {
   /** At least one. */
   readonly queues: ReadonlyArray<string>
-  /** The queues of `--queue`, by whose policies the dead-letter queues were found. */
+  /** The queues of `--queue`, whose policies name the dead-letter queues. */
   readonly of: ReadonlyArray<Target.Queue>
-  /** Confirms that the queue is meant, where a flag does. */
+  /** Returns the confirmation of `--force` for a queue, if there is one. */
   readonly forced: (queue: string) => { readonly force?: string }
 }
 
-/** Answers the dead-letter queues that a queue's policy names. */
+/** Returns the dead-letter queues that a queue's policy names. */
 export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
   RetryPolicy.deadLetterQueues(options.retry ?? RetryPolicy.make(), name)
 
 /** Finds the dead-letter queues that the flags name. Does not connect. */
 export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
+    if (dlq.length > 0 && flags.queue.length > 0) {
+      const remedy = "Give --dlq for these dead-letter queues, or --queue for those of a queue"
+      return yield* new UsageError({ detail: "--queue and --dlq do not go together", remedy })
+    }
     const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
     const target = dlq.length > 0 ? { ...(yield* Target.place(flags)), queues: [] } : yield* Target.resolve(flags)
     const queues = dlq.length > 0 ? dlq : [...new Set(target.queues.flatMap(of))]
@@ -65,10 +69,10 @@ export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
     return found
   })
 
-/** The dead letters of all queues, each of which the broker has; to ask makes none. */
+/** Opens the dead letters of all queues. Fails if the broker does not have one of them, and creates none. */
 export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
   Effect.gen(function* () {
-    yield* Existing.check(queues, configured.flatMap(of))
+    yield* Existing.check(queues, { known: configured.flatMap(of), isDead: true })
     const broker = yield* Broker.Broker
     const { note } = yield* Output
     const live = configured.filter(({ name }) => named.length === 0 && queues.includes(name))
@@ -87,7 +91,7 @@ export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
     )
   })
 
-/** Refuses a queue to which letters are to go, if it is their own, or if it is missing and must not be made. */
+/** Refuses a target queue that is the letters' own, or that is missing and must not be created. */
 export const destination = Effect.fnUntraced(function* (
   { configured, queues }: DeadLetterTarget,
   to: string | undefined,
@@ -102,23 +106,23 @@ export const destination = Effect.fnUntraced(function* (
   }
   if (to === "discard") {
     return yield* new UsageError({
-      detail: "--to: discard is how policies keep no dead letters, and no queue",
+      detail: "--to: discard is not a queue; in a policy it means that no dead letter is kept",
       remedy: "Give a queue, or remove letters with dead-letters purge"
     })
   }
   if (mayCreate) return
-  const names = configured.map(({ name }) => name)
-  yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
+  const known = configured.map(({ name }) => name)
+  yield* Existing.check([to], { known, besides: "Give --create to create a queue that no consumer reads yet" })
 })
 
-/** Answers the queues with the number of their letters, for a question. */
+/** Returns the queues with their numbers of letters, for a question. */
 export const waiting = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
   Effect.map(
     Effect.forEach(all, ({ count, queue }) => Effect.map(count, (n) => `${queue} (${n ?? "unknown"} wait)`)),
     (each) => each.join(", ")
   )
 
-/** Why parts of the broker have nothing of these queues to tell, and nothing is done there. */
+/** Returns the errors of the parts of the broker that do not answer, and where the command did nothing. */
 export const missing = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
   Effect.map(
     Effect.forEach(all, (letters) => letters.missing),

@@ -14,7 +14,7 @@ export const flags = {
   ),
   error: TextFlag.make("error").pipe(
     Flag.withMetavar("TEXT"),
-    Flag.withDescription("Only messages whose last attempt failed with this in its error, in any case"),
+    Flag.withDescription("Only messages whose last attempt failed with this text in its error; case does not matter"),
     Flag.optional
   ),
   dueWithin: DurationFlag.make("due-within", Delay.max).pipe(
@@ -35,16 +35,16 @@ export interface Filter {
   readonly dueAfter: Option.Option<number>
 }
 
-/** The part of a delayed message that filters look at. */
+/** The part of a delayed message that filters read. */
 export type Subject = Pick<DelayedMessages.DelayedMessage, "id" | "due" | "history">
 
 const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
   Option.isNone(asked) || test(asked.value)
 
-/** The error of the last failed attempt; empty where there is none. */
+/** The error of the last failed attempt; empty if there is none. */
 export const errorOf = ({ history }: Pick<Subject, "history">): string => history.at(-1)?.error ?? ""
 
-/** Whether a message passes the filter; one that does not say when it is due passes none of times. `now` is in milliseconds since 1970. */
+/** Whether a message passes the filter. One without a due time passes no filter by time. `now` is in milliseconds since 1970. */
 export const matches =
   ({ dueAfter, dueWithin, error, id }: Filter, now: number) =>
   (message: Subject): boolean => {

@@ -1,4 +1,4 @@
-/** The editor of whoever asks: `$VISUAL`, else `$EDITOR`, else, on a terminal only, vi. */
+/** The user's editor: `$VISUAL`, else `$EDITOR`, else, on a terminal only, vi. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -10,25 +10,25 @@ import { UsageError } from "./UsageError.ts"
 /** A text that was edited. */
 export interface Edited {
   readonly text: string
-  /** The file that has it, which nobody else can read. */
+  /** Its file, which other users cannot read. */
   readonly file: string
 }
 
 const failure = (detail: string): UsageError =>
   new UsageError({ detail, remedy: "Nothing was changed. Set EDITOR to an editor that waits until you are done" })
 
-/** Milliseconds that an editor has to end by itself. */
+/** Milliseconds that an interrupted editor has to end. */
 const endTimeout = 1_000
 
 /**
- * Runs the editor. Where there is no terminal it leads a group of processes, which end with it; a terminal's Ctrl-C reaches
- * all of them anyhow.
+ * Runs the editor. Without a terminal it leads a group of processes, which end with it; a terminal's Ctrl-C reaches
+ * all of them.
  */
 const run = (command: string, file: string, { env, stderr, stdin, stdout }: Service) =>
   Effect.callback<void, UsageError>((resume) => {
     const detached = ![stdin, stdout, stderr].some(({ isTTY }) => isTTY === true)
     const options = { stdio: "inherit", env: { ...env }, detached } as const
-    // By a shell, since the variable may have arguments, as in "code --wait".
+    // By a shell, because the variable may have arguments, as in "code --wait".
     const child =
       process.platform === "win32"
         ? spawn(`${command} "${file}"`, { ...options, shell: true })
@@ -68,7 +68,7 @@ const attempt = <A>(work: () => A): Effect.Effect<A, UsageError> =>
     catch: (error) => failure(`the file to edit: ${error instanceof Error ? error.message : ""}`)
   })
 
-/** Lets a text be edited in a file of its own, which stays until {@link remove}. */
+/** Opens the editor with a text in a new file, which stays until {@link remove}. */
 export const edit = (text: string): Effect.Effect<Edited, UsageError, Process> =>
   Effect.gen(function* () {
     const process = yield* Process

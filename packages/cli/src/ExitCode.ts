@@ -21,7 +21,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
   [
     problem,
-    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a redrive that stopped by itself, a part of the broker that does not answer, an output that cannot be written"
+    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a redrive that stopped early, a part of the broker that does not answer, an output that cannot be written"
   ],
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],
@@ -29,7 +29,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [interrupted, "interrupted by Ctrl-C, SIGTERM or SIGHUP"]
 ]
 
-/** Answers the exit code for a command's error. */
+/** Returns the exit code for a command's error. */
 export const of = (error: unknown): number => {
   if (error instanceof Problem) return problem
   if (error instanceof OutputFailed) return error.isReaderGone ? ok : problem

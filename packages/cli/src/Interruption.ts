@@ -1,16 +1,16 @@
-/** Ctrl-C, once in work that consists of steps, and a second time. */
+/** Interruptions: the first Ctrl-C ends work between two steps, the second ends the program. */
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { Output } from "./Output.ts"
 
-/** Aborted by a second Ctrl-C: the program ends at once, whatever is under way. */
+/** Aborted by a second Ctrl-C: the program ends at once. */
 export const Abandonment = Context.Reference<AbortController>("@requeue/cli/Abandonment", {
   defaultValue: () => new AbortController()
 })
 
-/** Runs an effect; should it be abandoned meanwhile, `lastWords` are said, which wait for nothing. */
+/** Runs an effect. If it is abandoned meanwhile, calls `lastWords`, which must not wait. */
 export const withLastWords =
   (lastWords: () => void) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -25,9 +25,9 @@ export const withLastWords =
     })
 
 /**
- * Runs work that an interruption stops between two steps: the work gets a signal, and ends when that is aborted. So no
- * letter is left that was published and not removed. `onStop` gets the result of the work that was interrupted; of work that
- * fails then, the error is told.
+ * Runs work that an interruption stops between two steps: the work gets a signal, and ends when it is aborted. So no
+ * published letter is left unremoved. `onStop` gets the result of interrupted work; if the work
+ * fails then, its error is printed.
  */
 export const gently = <A, E, R>(
   work: (signal: AbortSignal) => Effect.Effect<A, E, R>,
@@ -47,13 +47,13 @@ export const gently = <A, E, R>(
     )
   })
 
-/** The way on after an interruption, where what was done stays done. */
-export const goOn = "To go on, give the same command again"
+/** How to go on after an interruption, if finished work stays done. */
+export const goOn = "To go on, run the same command again"
 
-/** Milliseconds for the end of connections, once an interrupted command has told what it has done. */
+/** Milliseconds for closing connections, once an interrupted command has printed its report. */
 const endTimeout = 10_000
 
-/** Tells what an interrupted command has done until then: the value with `--json`, else the text on standard error. */
+/** Prints the report of an interrupted command: the value with `--json`, else the text on standard error. */
 export const tell = (value: () => object, text: () => string): Effect.Effect<void, never, Output> =>
   Effect.gen(function* () {
     const { done, json, result } = yield* Output
@@ -62,6 +62,6 @@ export const tell = (value: () => object, text: () => string): Effect.Effect<voi
     yield* json
       ? Effect.ignore(result({ ...value(), interrupted: true }, text))
       : Console.error(`requeue: interrupted. ${text()}`)
-    // Its timer does not keep the process.
+    // Its timer does not keep the process alive.
     AbortSignal.timeout(endTimeout).addEventListener("abort", () => abandonment.abort())
   })

@@ -11,17 +11,19 @@ const { longest } = LetterFilter
 
 export const flags = {
   reason: Flag.Literals("reason", Metadata.reasons).pipe(
-    Flag.withDescription("Only letters given up for this reason; can be repeated"),
+    Flag.withDescription("Only letters that were dead-lettered for this reason; can be repeated"),
     Flag.atLeast(0)
   ),
   error: TextFlag.make("error").pipe(
     Flag.withMetavar("TEXT"),
-    Flag.withDescription("Only letters with this in their error's name or message, in any case"),
+    Flag.withDescription(
+      "Only letters with this text in the name or message of their error or its causes; case does not matter"
+    ),
     Flag.optional
   ),
   origin: TextFlag.make("origin").pipe(
     Flag.withMetavar("QUEUE"),
-    Flag.withDescription("Only letters that were given up by consumers of this queue"),
+    Flag.withDescription("Only letters that consumers of this queue dead-lettered"),
     Flag.optional
   ),
   id: TextFlag.make("id").pipe(
@@ -30,7 +32,9 @@ export const flags = {
       (id) => LetterFilter.idProblem(id) ?? ""
     ),
     Flag.withMetavar("ID"),
-    Flag.withDescription(`Only the letter with this id, or with "order-1*" those whose id begins so; can be repeated`),
+    Flag.withDescription(
+      `Only the letter with this id, or with "order-1*" those whose id begins with order-1; can be repeated`
+    ),
     Flag.atLeast(0)
   ),
   header: TextFlag.make("header").pipe(
@@ -44,15 +48,15 @@ export const flags = {
     Flag.atLeast(0)
   ),
   since: MomentFlag.make("since").pipe(
-    Flag.withDescription("Only letters that were given up since this time, or within this duration"),
+    Flag.withDescription("Only letters that were dead-lettered since this time, or within this duration"),
     Flag.optional
   ),
   olderThan: DurationFlag.make("older-than", longest).pipe(
-    Flag.withDescription("Only letters that were given up longer ago than this"),
+    Flag.withDescription("Only letters that were dead-lettered longer ago than this"),
     Flag.optional
   ),
   newerThan: DurationFlag.make("newer-than", longest).pipe(
-    Flag.withDescription("Only letters that were given up within this time"),
+    Flag.withDescription("Only letters that were dead-lettered within this time"),
     Flag.optional
   )
 }
@@ -69,12 +73,12 @@ export interface Filter {
   readonly newerThan: Option.Option<number>
 }
 
-/** The part of a dead letter that filters look at. */
+/** The part of a dead letter that filters read. */
 export type Subject = LetterFilter.Subject
 
 export const { since } = LetterFilter
 
-/** The filter of the flags, as it is written into an audit as well. */
+/** The filter of the flags, in the form that an audit records. */
 export const of = ({
   error,
   header,
@@ -95,7 +99,7 @@ export const of = ({
   )
 })
 
-/** Whether a letter passes the filter; one that lacks what a filter looks at does not. `now` is in milliseconds since 1970. */
+/** Whether a letter passes the filter. One that lacks a property of the filter does not. `now` is in milliseconds since 1970. */
 export const matches = (filter: Filter, now: number) => LetterFilter.matches(of(filter), now)
 
 /** Whether all letters pass the filter. */

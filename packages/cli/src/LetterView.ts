@@ -9,7 +9,7 @@ import * as Printable from "./Printable.ts"
 
 const time = (millis: number): string => new Date(millis).toISOString()
 
-/** Answers a letter as a value for JSON, with times in ISO 8601. */
+/** Returns a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
   const { headers, history, id, metadata, operation, origin, redrives } = letter
   return {
@@ -27,13 +27,16 @@ export const toJson = (letter: DeadLetters.DeadLetter) => {
 
 export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
 
+/** The columns that are cut on a narrow terminal. */
+export const cut = ["error"]
+
 export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
   const { id, origin, redrives } = letter
   return [
     Printable.line(id),
     Printable.line(origin?.queue ?? "-"),
     origin?.reason ?? "-",
-    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`, 60),
+    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`),
     String(origin?.attempts ?? "-"),
     String(redrives),
     Age.show(LetterFilter.since(letter), now)
@@ -44,7 +47,7 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
 const traced = ({ stack = "" }: Metadata.ErrorSummary): ReadonlyArray<string> =>
   stack === "" ? [] : stack.split("\n").map((line) => `           ${Printable.text(line)}`)
 
-/** Shows all that is known of a letter, in several lines. */
+/** Shows everything known about a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
   const { headers, history, id, metadata, operation, origin, redrives } = letter
   const given =
@@ -54,14 +57,11 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
   return [
     `id         ${Printable.line(id)}`,
     `from       ${Printable.line(origin?.queue ?? "unknown")}`,
-    `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
+    `reason     ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
-      : [
-          `error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`,
-          ...traced(origin.error)
-        ]),
-    `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
+      : [`error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`)}`, ...traced(origin.error)]),
+    `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "unknown"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),
     ...Object.entries(headers).map(([name, value]) => `header     ${Printable.line(`${name}: ${value}`)}`),

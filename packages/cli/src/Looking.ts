@@ -1,13 +1,13 @@
-/** Looks at dead letters: what they cost is told before, and how far they are meanwhile. */
+/** Browsing dead letters: a note about its cost before, and its progress meanwhile. */
 import { Broker } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { Output } from "./Output.ts"
 
-/** The most letters that a look goes through. */
+/** The most letters to browse. */
 export const limit = 100_000
 
-/** Tells, where there are letters, that the broker counts a look. */
+/** Prints a note if there are letters and the broker counts browsing as a delivery. */
 export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLetters.DeadLetters>) {
   const { capabilities } = yield* Broker.Broker
   if (capabilities.uncountedBrowse) return
@@ -15,13 +15,13 @@ export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLett
   if (counts.every((count) => count === 0)) return
   const { note } = yield* Output
   yield* note(
-    `${capabilities.broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
+    `${capabilities.broker} counts browsing as a delivery of each letter, and hides the letters from other readers until it ends`
   )
 })
 
-/** A callback that shows on a terminal how far a look is. */
+/** Makes a callback that shows the progress of browsing on a terminal. */
 export const progress = (queue: string) =>
   Effect.map(Output, (output) => ({ browsed, total }: DeadLetters.Progress): void => {
     const of = total === undefined ? "" : ` of ${total}`
-    Effect.runFork(output.progress(`${queue}: looked at ${browsed}${of}`))
+    Effect.runFork(output.progress(`${queue}: browsed ${browsed}${of}`))
   })

@@ -1,4 +1,4 @@
-/** Flags that take a moment: a time such as `2026-03-14T15:09:26Z`, or a duration such as `2h`, which is so long ago. */
+/** Flags with a moment: a time such as `2026-03-14T15:09:26Z`, or an age such as `2h`. */
 import { Delay } from "@requeue/core"
 import { LetterFilter } from "@requeue/operations"
 import * as Flag from "effect/cli/Flag"

@@ -1,4 +1,4 @@
-/** A file that is there only when it is whole: until then it has another name, under which nothing stays. */
+/** A file that appears only when it is complete. Until then it has a temporary name. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
@@ -10,22 +10,22 @@ import { UsageError } from "./UsageError.ts"
 
 export interface NewFile {
   readonly write: (text: string) => Effect.Effect<void, OutputFailed.OutputFailed>
-  /** Gives the file its name, with all that was written. */
+  /** Gives the complete file its name. */
   readonly finish: Effect.Effect<void, OutputFailed.OutputFailed>
 }
 
-/** Gives a file one more name; fails where something has it, which may be somebody's only copy. */
+/** Gives a file one more name. Fails if a file has that name. */
 const name = (from: string, to: string): Promise<void> =>
   // Not every file system has links.
   link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_EXCL))
 
-/** Begins a file of the name that a flag gives. It ends with the scope, and without `finish` there is none. */
+/** Begins the file that a flag names. Without `finish` before the scope closes, there is no file. */
 export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageError, Process | Scope.Scope> =>
   Effect.gen(function* () {
     const { cwd } = yield* Process
     const path = resolve(cwd(), given)
     const partial = `${path}.${randomUUID().slice(0, 8)}.partial`
-    // With the name that was given, and not with the absolute path.
+    // With the given name, not with the absolute path.
     const detailOf = (error: unknown) =>
       String(error)
         .replaceAll(partial, () => given)
@@ -34,7 +34,7 @@ export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageE
       new UsageError({ detail: `${flag}: ${detailOf(error)}`, remedy: "Give a new file that can be written" })
     const failed = (error: unknown) => OutputFailed.of(flag, detailOf(error))
     const begin = async () => {
-      // Whether the name is free is known before a long look, and not only behind it.
+      // Checks that the name is free before the long work, and not only after it.
       await open(path, "r").then(
         async (file) => {
           await file.close()
@@ -56,7 +56,7 @@ export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageE
     return {
       write: (text) => attempt(() => file.appendFile(text)),
       finish: attempt(async () => {
-        // A disk may tell only now that it is full.
+        // A disk may report only now that it is full.
         await file.sync()
         await name(partial, path)
       })

@@ -6,7 +6,7 @@ import * as Table from "./Table.ts"
 
 /** The flag that shows groups object by object. */
 export const all = Flag.Boolean("all").pipe(
-  Flag.withDescription("Show every object; else those that all queues share are told as one"),
+  Flag.withDescription("Show every object. Default: objects that all queues share are summed up"),
   Flag.withDefault(false)
 )
 
@@ -17,12 +17,12 @@ const marks = {
   unknown: ["?", "gray"]
 } as const satisfies Record<Plan.State, readonly [string, string]>
 
-/** How many objects there are of each kind, queues first. */
-export const counts = (objects: ReadonlyArray<Plan.Shown>): string => {
+/** The number of objects of each kind, queues first, and what delays outside the policy may add. */
+export const counts = ({ growth, objects }: Pick<Plan.Plan, "growth" | "objects">): string => {
   const kinds = [...Map.groupBy(objects, ({ kind }) => kind)].toSorted(
     ([a], [b]) => Number(b === "queue") - Number(a === "queue")
   )
-  return `objects: ${kinds.map(([kind, { length }]) => `${length} ${kind}${length === 1 ? "" : "s"}`).join(", ")}`
+  return `objects: ${kinds.map(([kind, { length }]) => `${length} ${kind}${length === 1 ? "" : "s"}`).join(", ")}${growth === undefined ? "" : `, ${growth}`}`
 }
 
 export const table = (objects: ReadonlyArray<Plan.Shown>, everything: boolean, paint: Service["paint"]): string => {

@@ -45,7 +45,7 @@ export const text = (report: OutageReport.OutageReport, paint: Service["paint"])
   ]
   return [
     `an outage of ${Delay.format(report.length)}, ${report.rate} messages a second, ` +
-      `${report.concurrency} handlers of ${Delay.format(report.handlerTime)}, consumer backoff ${report.consumerBackoff}`,
+      `${report.concurrency} ${report.concurrency === 1 ? "handler" : "handlers"} of ${Delay.format(report.handlerTime)}, consumer backoff ${report.consumerBackoff}`,
     "",
     Table.format([`of ${rounds} outages`, "median", "nine of ten"], rows),
     ...(unrecovered > 0 && recovery !== null ? [`${unrecovered} of ${rounds} did not recover`] : []),

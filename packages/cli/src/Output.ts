@@ -15,7 +15,7 @@ type Style = Parameters<typeof styleText>[0]
 /** Ends when all is written. */
 type Written = Effect.Effect<void, OutputFailed.OutputFailed>
 
-/** The ways to print. What goes to standard output fails where that cannot be written; standard error is never missed. */
+/** The ways to print. Printing to standard output fails if it cannot be written; errors of standard error are ignored. */
 export interface Service {
   /** Whether the result is printed as JSON. */
   readonly json: boolean
@@ -25,15 +25,17 @@ export interface Service {
   readonly result: (value: unknown, text: () => string) => Written
   /** Prints one line of many: the value as JSON with `--json`, else the text. */
   readonly line: (value: unknown, text: () => string) => Written
-  /** Prints a text as it is, with `--json` as well. */
+  /** Prints a text unchanged, with `--json` as well. */
   readonly raw: (text: string) => Written
   /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
-  /** Shows a text in the place of the one before. Only where `isScreen`. */
+  /** The width of that terminal in characters; `undefined` without a terminal, and where it does not report its width. */
+  readonly width: number | undefined
+  /** Replaces the text that was shown before. Only if `isScreen`. */
   readonly redraw: (text: string) => Written
-  /** Prints on standard error what must be known of a result. */
+  /** Prints a note about the result on standard error. */
   readonly note: (message: string) => Effect.Effect<void>
-  /** Shows the progress of long work, in one line that is overwritten. Prints nothing where there is no terminal. */
+  /** Shows the progress of long work, in one line that is overwritten. Prints nothing without a terminal. */
   readonly progress: (text: string) => Effect.Effect<void>
   /** Removes the line of progress. */
   readonly done: Effect.Effect<void>
@@ -43,13 +45,13 @@ export interface Service {
 
 export class Output extends Context.Service<Output, Service>()("@requeue/cli/Output") {}
 
-/** Gives infinity and maps a form in JSON. */
+/** Converts infinity and maps for JSON. */
 const plain = (_: string, value: unknown): unknown => {
   if (value === Number.POSITIVE_INFINITY) return "unlimited"
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-/** Waits until it is written: a pipe loses what is still buffered when the program ends. */
+/** Waits until it is written: a pipe loses buffered text when the program ends. */
 const write = (stream: Writable, text: string): Written =>
   Effect.callback((resume) => {
     const end = (error: unknown) =>
@@ -72,6 +74,7 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
     })
   const output: Service = {
     isScreen: stdout.isTTY === true && !json,
+    width: stdout.isTTY === true && !json ? stdout.columns || undefined : undefined,
     redraw: (text) =>
       Effect.suspend(() => {
         const change = Screen.over(shown, text, stdout.columns ?? 0)

@@ -3,7 +3,7 @@ import * as Data from "effect/Data"
 /** The error of an output that could not be written: a disk is full, or its reader has ended. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly detail: string
-  /** Whether its reader has ended, as in `| head`: it has seen enough, and nothing is said of it. */
+  /** Whether its reader has ended, as with `| head`: then no error is printed. */
   readonly isReaderGone: boolean
 }> {
   override get message() {
@@ -11,11 +11,11 @@ export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   }
 }
 
-/** Makes the error of an output from what its stream said. */
+/** Makes the error of an output from the error of its stream. */
 export const of = (name: string, cause: unknown): OutputFailed => {
   // Cast, because the errors of streams have the system's codes.
   const { code } = cause as NodeJS.ErrnoException
-  // Behind the first error, the stream only says that it is destroyed.
+  // After the first error, the stream only reports that it is destroyed.
   const isReaderGone = code === "EPIPE" || code === "ERR_STREAM_DESTROYED"
   return new OutputFailed({
     detail: `${name}: ${cause instanceof Error ? cause.message : String(cause)}`,

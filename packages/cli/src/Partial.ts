@@ -1,4 +1,4 @@
-/** Partial answers: parts of a broker that do not answer are told on standard error, and the others are worked on. */
+/** Partial answers: the command reports parts of a broker that do not answer on standard error, and works on the others. */
 import type { BrokerError } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import { Output } from "./Output.ts"
 import * as Printable from "./Printable.ts"
 import { Problem } from "./Problem.ts"
 
-/** Tells what is missing, each part once; where something is, the command has found a problem. */
+/** Prints the missing parts, each once. If there are any, the command fails. */
 export const tell = Effect.fnUntraced(function* (missing: ReadonlyArray<BrokerError.BrokerError>) {
   if (missing.length === 0) return
   const { json } = yield* Output

@@ -3,7 +3,7 @@
 const eighths = " ▁▂▃▄▅▆▇█"
 const sideways = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 
-/** Draws a bar that is `width` characters long for `max`. A value above 0 takes an eighth of a character or more. */
+/** Draws a bar that is `width` characters long for `max`. A value above 0 is at least an eighth of a character. */
 export const bar = (value: number, max: number, width: number): string => {
   const parts = value <= 0 ? 0 : Math.max(1, Math.round((value / max) * width * 8))
   return "█".repeat(Math.floor(parts / 8)) + sideways[parts % 8]!
@@ -17,7 +17,7 @@ const resample = (values: ReadonlyArray<number>, width: number): ReadonlyArray<n
     return Math.max(...values.slice(from, to))
   })
 
-/** Draws values as columns, the largest as high as the plot; answers its lines from top to bottom. */
+/** Draws values as columns, the largest as high as the plot; returns its lines from top to bottom. */
 export const columns = (
   values: ReadonlyArray<number>,
   { height, width }: { readonly height: number; readonly width: number }

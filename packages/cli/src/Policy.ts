@@ -18,12 +18,12 @@ export const flag = TextFlag.make("policy").pipe(
   Flag.optional
 )
 
-/** Whether a text names or is a policy without a config file. */
+/** Whether a text is a policy, or names one, without a config file. */
 export const isSelfContained = (text: string): boolean => presets.includes(text) || text.startsWith("{")
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig.RetryPolicy))
 
-/** Answers the policy that a text names or is. `named` has those of the config file. */
+/** Returns the policy that a text is, or that it names. `named` has those of the config file. */
 export const decode = (
   text: string,
   named: Readonly<Record<string, RetryPolicy.RetryPolicy>>
@@ -36,7 +36,7 @@ export const decode = (
     return Effect.fail(
       new UsageError({
         detail: `--policy: there is no policy named ${text}`,
-        remedy: `There are: ${known}; or give JSON`
+        remedy: `Policies: ${known}; or give JSON`
       })
     )
   }

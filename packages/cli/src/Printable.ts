@@ -1,10 +1,10 @@
 /**
- * Text of messages on a terminal. Any producer may send characters that move its cursor, colour it, turn the direction of
- * what is read, or end a line of a table: they are replaced.
+ * Text of messages on a terminal. Any producer may send characters that move the cursor, change colours or the direction of
+ * text, or end a line of a table: they are replaced.
  */
 import { LetterLine } from "@requeue/operations"
 
-/** Shows text of several lines. Tabs and line ends may stay. */
+/** Shows text of several lines. Tabs and line ends stay. */
 export const text = (value: string): string =>
   value.replaceAll(LetterLine.controls, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 
@@ -14,6 +14,6 @@ export const line = (value: string, width = Number.POSITIVE_INFINITY): string =>
   return one.length > width ? `${one.slice(0, width - 1)}…` : one
 }
 
-/** Writes JSON, in which such characters are escaped: the value is the same. */
+/** Writes JSON with such characters escaped. The value does not change. */
 export const json = (value: unknown, replacer?: (key: string, value: unknown) => unknown, indent?: number): string =>
   LetterLine.escape(JSON.stringify(value, replacer, indent))

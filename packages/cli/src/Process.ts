@@ -1,4 +1,4 @@
-/** The process that commands run in: the program's own, or one that a test makes up. */
+/** The process that commands run in: the program's own, or one of a test. */
 import * as Context from "effect/Context"
 import type { Readable, Writable } from "node:stream"
 

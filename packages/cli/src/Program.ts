@@ -20,7 +20,7 @@ const platform = NodeChildProcessSpawner.layer.pipe(
 )
 
 /**
- * Runs a command line in a process, and answers the exit code. The signal interrupts it; what is under way then comes to
+ * Runs a command line in a process, and returns the exit code. The signal interrupts it; work in progress then comes to
  * its end, unless it is abandoned as well.
  */
 export const run = async (
@@ -30,7 +30,7 @@ export const run = async (
   abandonment = new AbortController()
 ): Promise<number> => {
   const { stderr, stdout } = process
-  // Without a listener, an error of a stream would end the process, and what it holds would not be given back.
+  // Without a listener, an error of a stream would end the process, and it would not return the letters that it holds.
   let failure: OutputFailed.OutputFailed | undefined
   stdout.on("error", (error) => (failure ??= OutputFailed.of("standard output", error)))
   stderr.on("error", () => {})
@@ -44,7 +44,7 @@ export const run = async (
   abandonment.signal.addEventListener("abort", () => abandoned.resolve(ExitCode.interrupted), { once: true })
   const ended = Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
   const code = await Promise.race([abandoned.promise, ended])
-  // Help and versions are printed without a look at what becomes of them.
+  // effect/cli does not check whether help and versions could be printed.
   await Effect.runPromise(Effect.sleep(0))
   if (code !== ExitCode.ok || failure === undefined || failure.isReaderGone) return code
   stderr.write(`requeue: ${failure.message}\n`)

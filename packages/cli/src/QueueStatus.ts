@@ -1,4 +1,4 @@
-/** All that waits in a queue and in its dead-letter queues, as a table, as lines and as JSON. */
+/** The status of queues and of their dead-letter queues, as a table, as lines and as JSON. */
 import { Broker, Delay } from "@requeue/core"
 import { QueueStatus as Core } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ export const of = (queue: Target.Queue) =>
     Effect.map(Core.of(broker, requestOf(queue)), (status): QueueStatus => ({ queue: queue.name, ...status }))
   )
 
-/** Returns the numbers for JSON: `null` where one is unknown, and `remarks` says why. Times are in milliseconds. */
+/** Returns the numbers for JSON: `null` if one is unknown, with the reason in `remarks`. Times are in milliseconds. */
 export const toJson = (status: QueueStatus) => ({
   queue: status.queue,
   missing: status.isMissing,
@@ -26,16 +26,25 @@ export const toJson = (status: QueueStatus) => ({
   inFlight: status.inFlight ?? null,
   delayed: status.delayed ?? null,
   backoff: status.backoff ?? null,
-  dead: Object.fromEntries(status.dead.map(({ count, queue }) => [queue, count ?? null])),
+  dead: Object.fromEntries(
+    status.dead.map(({ count, isMissing, queue }) => [queue, isMissing ? null : (count ?? null)])
+  ),
   undelivered: status.undelivered ?? null,
   quarantined: null,
   oldest: status.oldest ?? null,
   consumers: status.consumers ?? null,
   paused: status.isPaused ?? false,
-  remarks: Core.remarksOf(status)
+  remarks: remarksOf(status)
 })
 
-/** Times of delays that a cell has room for. */
+/** The remarks, with the dead-letter queues that are missing. */
+const remarksOf = (status: QueueStatus): ReturnType<typeof Core.remarksOf> => {
+  const missing = status.dead.flatMap(({ isMissing, queue }) => (isMissing ? [queue] : []))
+  const remarks = Core.remarksOf(status)
+  return missing.length === 0 ? remarks : { ...remarks, dead: `the broker does not have ${missing.join(", ")}` }
+}
+
+/** The most due times in a cell. */
 const room = 4
 
 const showDue = (backoff: QueueStatus["backoff"]): string => {
@@ -54,7 +63,7 @@ interface Column {
   readonly show: (status: QueueStatus) => string
 }
 
-/** A number; `-` where it is unknown, with `*` where a remark says what else it counts. */
+/** A number; `-` if it is unknown. `*` marks a number that has a remark. */
 const numbered =
   (
     field: Exclude<Core.Field, "backoff">,
@@ -63,22 +72,28 @@ const numbered =
   ) =>
   (status: QueueStatus): string => {
     const number = of(status)
-    return number === undefined ? "-" : `${format(number)}${Core.remarksOf(status)[field] === undefined ? "" : "*"}`
+    return number === undefined ? "-" : `${format(number)}${remarksOf(status)[field] === undefined ? "" : "*"}`
   }
+
+const isDeadMissing = ({ dead }: QueueStatus): boolean => dead.length > 0 && dead.every(({ isMissing }) => isMissing)
 
 const columns: ReadonlyArray<Column> = [
   { field: "ready", title: "ready", show: numbered("ready", ({ ready }) => ready) },
   { field: "inFlight", title: "in flight", show: numbered("inFlight", ({ inFlight }) => inFlight) },
   { field: "delayed", title: "delayed", show: numbered("delayed", ({ delayed }) => delayed) },
   { field: "backoff", title: "due within", show: ({ backoff }) => showDue(backoff) },
-  { field: "dead", title: "dead", show: numbered("dead", Core.deadOf) },
+  {
+    field: "dead",
+    title: "dead",
+    show: (status) => (isDeadMissing(status) ? "missing" : numbered("dead", Core.allDeadOf)(status))
+  },
   { field: "undelivered", title: "undelivered", show: numbered("undelivered", ({ undelivered }) => undelivered) },
   { field: "quarantined", title: "quarantined", show: numbered("quarantined", () => undefined) },
   { field: "oldest", title: "oldest", show: numbered("oldest", ({ oldest }) => oldest, showAge) },
   { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
 ]
 
-/** The queue's name, and what must be known of it before its numbers. */
+/** The queue's name, with `(missing)` and `(paused)`. */
 const nameOf = ({ isMissing, isPaused, queue }: QueueStatus, paint: Service["paint"]): string =>
   [
     queue,
@@ -86,7 +101,7 @@ const nameOf = ({ isMissing, isPaused, queue }: QueueStatus, paint: Service["pai
     ...(isPaused === true ? [paint("yellow", "(paused)")] : [])
   ].join(" ")
 
-/** Fields whose messages are in trouble. */
+/** Fields that are red if they are not 0. */
 const alarming: ReadonlySet<Core.Field> = new Set(["dead", "undelivered"])
 
 /** Each remark once. */
@@ -94,14 +109,15 @@ const notes = (all: ReadonlyArray<QueueStatus>): ReadonlyArray<string> => [
   ...new Set(
     columns.flatMap(({ field, show, title }) =>
       all.flatMap((status) => {
-        const remark = Core.remarksOf(status)[field]
-        return remark === undefined ? [] : [`${show(status) === "-" ? "-" : "*"} ${title}: ${remark}`]
+        const remark = remarksOf(status)[field]
+        const mark = /^(-|missing)$/.exec(show(status))?.[0] ?? "*"
+        return remark === undefined ? [] : [`${mark} ${title}: ${remark}`]
       })
     )
   )
 ]
 
-/** Shows the numbers of queues, and below them what must be known of them. */
+/** Shows the numbers of queues, and their remarks below. */
 export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]): string =>
   [
     Table.format(
@@ -110,7 +126,7 @@ export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]):
         nameOf(status, paint),
         ...columns.map(({ field, show }) => {
           const text = show(status)
-          return alarming.has(field) && !["0", "-"].includes(text) ? paint("red", text) : text
+          return alarming.has(field) && !/^(0\*?|-)$/.test(text) ? paint("red", text) : text
         })
       ])
     ),

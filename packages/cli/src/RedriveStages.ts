@@ -30,21 +30,19 @@ export const flags = {
     Flag.withMetavar("N,N,..."),
     Flag.mapTryCatch(sizesOf, messageOf),
     Flag.withDescription(
-      "Letters of the first stages; the last one takes the rest. Default: 1,10,100 with --stop-at or --wait, else all at once"
+      "Sizes of the first stages in letters; the last stage takes the rest. Default: 1,10,100 with --stop-at or --wait, else all at once"
     ),
     Flag.optional
   ),
   stopAt: Flag.String("stop-at").pipe(
     Flag.withMetavar("PERCENT"),
     Flag.mapTryCatch(partOf, messageOf),
-    Flag.withDescription(
-      "Stop when more than this part of a stage has come back. Default: 10% with --stages or --wait"
-    ),
+    Flag.withDescription("Stop if more than this share of a stage comes back. Default: 10% with --stages or --wait"),
     Flag.optional
   ),
   wait: DurationFlag.make("wait", Delay.max).pipe(
     Flag.withDescription(
-      "The longest wait behind each stage for what becomes of its letters. Default: 1m more than the retries of the queue take"
+      "The longest wait after each stage for the outcome of its letters. Default: 1m more than the retries of the queue take"
     ),
     Flag.optional
   ),
@@ -55,7 +53,7 @@ export const flags = {
       (id) => `must be 1 to 32 letters, digits, ".", "_" or "-", got ${id.slice(0, 40)}${id.length > 40 ? "…" : ""}`
     ),
     Flag.withDescription(
-      "Go on with a redrive by its id: what has come back from it is passed over. Default: a new one"
+      "Continue the redrive with this id: letters that came back from it are passed over. Default: a new id"
     ),
     Flag.optional
   )
@@ -73,7 +71,7 @@ const policyOf = ({ options: { retry = RetryPolicy.make() } }: Target.Queue) => 
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
-/** The options of a redrive from the target that is watched, because it is asked for or anyhow, or none. */
+/** The options of a redrive that watches its letters, by a flag or always; or none. */
 export const of = (
   flags: Flags,
   { configured, of: named, queues: letters }: DeadLetterTarget.DeadLetterTarget,
@@ -82,9 +80,9 @@ export const of = (
 ): Staged => {
   const isStaged = isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
   if (!isStaged) return {}
-  // With --broker, a queue of the config file may be asked for on another broker than its own.
+  // With --broker, a queue of the config file may be on another broker than its own.
   const known = [...named, ...configured]
-  // Queues that the config file does not have have the policy that any queue has.
+  // Queues that are not in the config file have the default policy.
   const queueOf = (queue: string): Target.Queue =>
     known.find(({ name }) => name === queue) ?? { name: queue, options: {} }
   const isOrigin = (queue: Target.Queue) => DeadLetterTarget.of(queue).some((name) => letters.includes(name))
@@ -97,12 +95,12 @@ export const of = (
     stages: Option.getOrUndefined(flags.stages),
     stopAt: Option.getOrElse(flags.stopAt, () => DeadLetters.standardStages.stopAt),
     wait: Option.getOrElse(flags.wait, () => DeadLetters.waitFor(queues.map(policyOf))),
-    // Each letter may come from another queue, also into one that --dlq names.
+    // Each letter may come from another queue, also in a queue of --dlq.
     watch: (queue) => [...letters, ...DeadLetterTarget.of(queueOf(queue))]
   }
 }
 
-/** Tells, before a redrive that is watched, where the broker would tell what becomes of the letters if it were let to. */
+/** Prints a note before a watched redrive if the broker needs an option to report the outcome of the letters. */
 export const tellUntold = Effect.gen(function* () {
   const message = Capabilities.untold((yield* Broker.Broker).capabilities)
   if (message === undefined) return

@@ -9,11 +9,11 @@ export interface Redriven {
   readonly report: DeadLetters.RedriveReport
 }
 
-/** How the redrive was asked for. */
+/** The options of the redrive. */
 export interface Asked {
   readonly dryRun: boolean
   readonly maxRedrives: number
-  /** The part of a stage that may come back; `undefined` where nobody watches. */
+  /** The share of a stage that may come back; `undefined` if the redrive does not watch. */
   readonly stopAt: number | undefined
   /** Whether letters are parked, and not redriven. Default: false. */
   readonly isParking?: boolean
@@ -22,64 +22,67 @@ export interface Asked {
 /** The most letters that are named in text. */
 const named = 10
 
-/** Answers how many letters the redrive is done with. */
+/** Returns how many letters are finished. */
 const seen = (report: DeadLetters.RedriveReport): number => {
   const { filtered, overRedriveLimit, unknownOrigin, redriven, refused, repeated, unremoved } = report
   return redriven + unremoved + refused + filtered + overRedriveLimit + unknownOrigin + repeated
 }
 
-/** Answers how many letters there were; where the broker cannot count, those that were seen. */
+/** Returns how many letters there were; if the broker cannot count, those that were seen. */
 const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
   report.queued === undefined ? seen(report) : report.queued + (dryRun ? 0 : report.redriven)
 
-/** Tells how far the redrive is. */
+/** Shows the progress of the redrive. */
 export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string => {
   const { stages } = report
   const done = `${queue}: ${seen(report)} of ${all(report, dryRun)}`
-  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report).join(", ")}`
+  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report, false).join(", ")}`
 }
 
-/** The fate of what was published, as far as it is known by now. */
-const known = ({ cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
+/** The outcome of the published letters. While the redrive works, and if it was interrupted, the rest is not known yet. */
+const known = (
+  { cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome,
+  isOver: boolean
+): ReadonlyArray<string> => [
   `${published} published`,
   ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
   `${cameBack ?? 0} came back`,
-  ...(waiting === undefined ? [] : [`${waiting} still queued`]),
+  ...(waiting === undefined ? [] : [`${waiting} ${isOver ? "still queued" : "not known yet"}`]),
   ...(unseen === 0 ? [] : [`${unseen} not seen`])
 ]
 
-/** Tells what became of what was published, as far as the broker can tell. */
-const outcome = (all: DeadLetters.Outcome): string =>
+/** Shows the outcome of the published letters, if the broker reports it. */
+const outcome = (all: DeadLetters.Outcome, isOver: boolean): string =>
   [
-    ...known(all),
+    ...known(all, isOver),
     ...(all.waiting === undefined
       ? ["it is unknown whether the others still wait: the broker does not count them, or --wait was below 15s"]
       : [])
   ].join(", ")
 
-/** Why it stopped, and what to do now. */
+/** Why it stopped, and what to do. */
 const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
-  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Mend the cause, and give the same command again`,
-  held: "stopped: another reader, such as a look or a consumer, has letters that were here when it began. End it, and give the same command again",
-  wait: "stopped: what was published waits, and nothing leaves its queue. Start a consumer, and give the same command again",
+  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Fix the cause, and run the same command again`,
+  held: "stopped: another reader, such as a browser or a consumer, holds letters from before the redrive. End it, and run the same command again",
+  wait: "stopped: the published letters wait, and no message leaves their queue. Start a consumer, and run the same command again",
   abort: `interrupted. ${Interruption.goOn}`
 })
 
-/** Tells of each stage, and why there were no more. */
+/** Shows each stage, and why there were no more. */
 const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveReport, stopAt: number) => [
-  ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage)}`),
+  ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage, stoppedBy !== "abort")}`),
   ...(unseen === 0
     ? []
-    : [`  ${unseen} more came into the dead letters, too many to look at: they count as come back`]),
+    : [`  ${unseen} more arrived in the dead-letter queues, too many to browse: they count as come back`]),
   ...(stoppedBy === undefined
     ? []
-    : [`  ${stops(stopAt)[stoppedBy]}; with --operation ${operation}, it passes over what came back`])
+    : [`  ${stops(stopAt)[stoppedBy]}; with --operation ${operation}, it passes over those that came back`])
 ]
 
 const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>
   `  ${Printable.line(`${id}: ${isPublished ? "in both queues" : "refused"}: ${error?.message ?? "the broker gave no answer"}`)}`
 
-/** Tells where every letter is, in a line, and each that failed in one more. */
+/** Shows where the letters are, in one line, and one more line for each failure. */
 export const text = (
   { queue, report }: Redriven,
   { dryRun, isParking = false, maxRedrives, stopAt }: Asked
@@ -90,16 +93,16 @@ export const text = (
     [filtered, "passed over by the filters"],
     [overRedriveLimit, `stopped by --max-redrives ${maxRedrives}`],
     [unknownOrigin, "of unknown origin, give --to"],
-    [repeated, "passed over, since this operation has redriven them before"],
+    [repeated, "passed over, because this operation has redriven them before"],
     [refused, "refused by the broker"],
-    [unremoved, "published and not removed, so that they are in both queues"],
+    [unremoved, "published and not removed, so they are in both queues"],
     [all(report, dryRun) - seen(report), "not reached"],
-    [held ?? 0, "more with another reader, run it again when that has ended"]
+    [held ?? 0, "more held by another reader, run it again when that has ended"]
   ] as const
   const parts = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
   const twice =
     unconfirmed === 0 ? [] : [`of ${unconfirmed}, one more copy may exist for each publish without an answer`]
-  const hidden = held === undefined && queued !== undefined ? ["another reader may have more"] : []
+  const hidden = held === undefined && queued !== undefined ? ["another reader may hold more"] : []
   const [would, did] = isParking ? ["would park", "parked"] : ["would redrive", "redriven"]
   const done = `${dryRun ? would : did} ${redriven} of ${all(report, dryRun)}`
   const more = failures.length > named ? [`  and ${failures.length - named} more, see --json`] : []
@@ -117,7 +120,7 @@ const unknowns = ({ cameBack, succeeded, waiting }: Omit<DeadLetters.Outcome, "p
   waiting: waiting ?? null
 })
 
-/** Answers the report as a value for JSON. */
+/** Returns the report as a value for JSON. */
 export const toJson = ({ queue, report }: Redriven) => {
   const { cameBack, failures, held, queued, stages, stoppedBy, succeeded, waiting, ...counts } = report
   return {
@@ -142,6 +145,6 @@ export const toJson = ({ queue, report }: Redriven) => {
   }
 }
 
-/** Whether it was not done as it was asked: the broker did not take something, or the redrive stopped by itself. */
+/** Whether a part was not done: the broker refused something, or the redrive stopped early. */
 export const isBad = ({ report: { refused, stoppedBy, unremoved } }: Redriven): boolean =>
   refused + unremoved > 0 || (stoppedBy !== undefined && stoppedBy !== "abort")

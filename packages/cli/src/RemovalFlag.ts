@@ -1,4 +1,4 @@
-/** `--all` of commands that remove. Without it a filter must say which, so that a flag that is forgotten removes nothing. */
+/** `--all` of commands that remove. Without it they require a filter, so a forgotten flag removes nothing. */
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { UsageError } from "./UsageError.ts"
@@ -6,7 +6,7 @@ import { UsageError } from "./UsageError.ts"
 /** The flag; `things` names what is removed. */
 export const all = (things: string) =>
   Flag.Boolean("all").pipe(
-    Flag.withDescription(`All ${things} of these queues. Without it, a filter must say which`),
+    Flag.withDescription(`All ${things} of these queues. Without it, a filter is required`),
     Flag.withDefault(false)
   )
 

@@ -14,7 +14,7 @@ export const value = ({ handlerRuns, schedule, text, worstCase }: RetryPolicy.De
 const span = ([low, high]: readonly [number, number]): string =>
   low === high ? Delay.format(high) : `${Delay.format(low)} to ${Delay.format(high)}`
 
-/** The largest number of rows that are shown: a long schedule goes on as it ends. */
+/** The most rows to show: a long schedule continues like its end. */
 const most = 30
 const width = 40
 

@@ -1,12 +1,12 @@
 /** Passwords in URLs of a command line, which no output may repeat. */
 import { BrokerUrl } from "@requeue/core/port"
 
-/** Replaces the passwords of all URLs among the arguments; each is looked for as it is written, as it is meant, and in JSON. */
+/** Replaces the passwords of all URLs among the arguments, in each form: as written, decoded, and in JSON. */
 export const mask = (text: string, args: ReadonlyArray<string>): string =>
   args
     .flatMap((arg) => BrokerUrl.passwordOf(arg.replace(/^--\w+=/, "")) ?? [])
     .flatMap((password) => forms(password))
-    // Shorter ones would be found in words.
+    // Shorter ones would match parts of words.
     .filter((password) => password.length > 2)
     .reduce((masked, password) => masked.replaceAll(password, "***"), text)
 

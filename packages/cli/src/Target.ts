@@ -66,9 +66,9 @@ export interface Place {
   readonly resolved: Adapters.Resolved
   /** The broker's queues in the config file; none without a file. */
   readonly configured: ReadonlyArray<Queue>
-  /** Gives the errors of the connected broker its name in the config file, where there is one. */
+  /** Gives the errors of the connected broker its name in the config file, if there is one. */
   readonly rename: (broker: Broker.Service) => Broker.Service
-  /** Adds to an adapter's error its place in the config file, where there is one. */
+  /** Adds to an adapter's error its place in the config file, if there is one. */
   readonly locate: (
     error: ConfigurationError.ConfigurationError
   ) => ConfigurationError.ConfigurationError | ConfigFileError
@@ -84,11 +84,11 @@ const load = (file: Option.Option<string>) =>
     Configuration.load({ cwd: cwd(), environment: env, file: Option.getOrUndefined(file) })
   )
 
-/** Loads the config file that the flags name; answers `undefined` where they give a URL instead. */
+/** Loads the config file that the flags name; returns `undefined` if they have a URL instead. */
 export const configuration = ({ adapter, broker, config, url }: Flags) => {
   if (Option.isNone(url) && Option.isSome(adapter)) {
     const remedy = "Give --url, or write the adapter into the config file"
-    return Effect.fail(new UsageError({ detail: "--adapter is for --url", remedy }))
+    return Effect.fail(new UsageError({ detail: "--adapter requires --url", remedy }))
   }
   if (Option.isNone(url)) {
     return Effect.mapError(load(config), (error) =>
@@ -150,7 +150,7 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
   return yield* nothing(config, found, broker)
 })
 
-/** The error where the flags name no queue of one broker. */
+/** The error if the flags do not name queues of one broker. */
 const nothing = (
   { brokers, file, queues }: Configuration.Configuration,
   found: ReadonlyArray<{ readonly broker: string }>,
@@ -207,7 +207,7 @@ export const resolve = (flags: Flags, policy: Option.Option<string> = Option.non
     const found = yield* placeOf(config, flags, broker)
     const target: Target = {
       ...found,
-      // A policy of the command line is at no place in the file.
+      // A policy of the command line has no place in the file.
       locate: (error) => (retry !== undefined && /^retry\b/.test(error.field) ? error : found.locate(error)),
       queues: queues.map(({ name, options }) => ({ name, options: withRetry(options, retry) }))
     }
@@ -219,7 +219,7 @@ const withRetry = (
   retry: RetryPolicy.RetryPolicy | undefined
 ): ConsumerOptions.Options => (retry === undefined ? options : { ...options, retry })
 
-/** Answers the consumer options of a queue in the config file, or of a policy alone, as of any queue. Needs no broker. */
+/** Returns the consumer options of a queue in the config file, or those with a policy only. Needs no broker. */
 export const policies = (
   file: Option.Option<string>,
   queue: Option.Option<string>,
@@ -237,13 +237,11 @@ export const policies = (
     return { name, options: withRetry(options, retry) }
   })
 
-/** Tells where the command cannot see what somebody asks about. */
+/** Prints a note if the broker lives in another process. */
 const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
   Effect.flatMap(Output, ({ note }) =>
     adapter.inProcess === true
-      ? note(
-          `${scheme}: lives in the process that opens it, and this is an empty one. Ask in the program that you mean`
-        )
+      ? note(`${scheme}: each process has its own broker, and this one is empty. Inspect it in your program`)
       : Effect.void
   )
 

@@ -1,4 +1,4 @@
-/** Flags that take a text. An empty one is refused: a script gives it where a variable that it uses is not set. */
+/** Flags with text. Empty text is refused: a script passes it if a variable is not set. */
 import * as Flag from "effect/cli/Flag"
 
 /** Makes a flag for a text that is not blank. */

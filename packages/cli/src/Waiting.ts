@@ -1,12 +1,12 @@
-/** A sign of life while a command waits for a broker. */
+/** Progress while a command waits for a broker. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { Output } from "./Output.ts"
 
-/** Milliseconds without an answer until people wonder, and between two texts. */
+/** Milliseconds until progress is shown, and between two updates. */
 const interval = 300
 
-/** Runs work, and shows as progress how far it is, unless it ends at once. */
+/** Runs work, and shows its progress unless it ends at once. */
 export const telling =
   (text: () => string) =>
   <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Output> =>

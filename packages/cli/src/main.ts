@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** The entry of the program. It hears signals before it loads the rest. */
+/** The entry of the program. It handles signals before it loads the rest. */
 import { setFlagsFromString } from "node:v8"
 
-// Npm only warns where Node is older, and what follows would fail with an error of the language.
+// Npm only warns if Node is older, and the program would fail with a syntax error.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
   process.stderr.write(
@@ -11,17 +11,17 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exit(2)
 }
 
-// Long looks make much garbage. V8 would let it grow to a few hundred megabytes; so it stays below half of that.
+// Browsing many letters makes much garbage, which V8 would let grow to a few hundred megabytes. This limit halves that.
 setFlagsFromString("--optimize-for-size")
 
 const interruption = new AbortController()
 const abandonment = new AbortController()
-// A terminal that is closed sends SIGHUP.
+// A closed terminal sends SIGHUP.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => (interruption.signal.aborted ? abandonment : interruption).abort())
 }
 
-/** Milliseconds in which what is left, such as a connection whose other side is away, ends by itself. */
+/** Milliseconds that remaining work has to end, such as a connection whose other side is away. */
 const endTimeout = 3_000
 
 const { run } = await import("./Program.ts")

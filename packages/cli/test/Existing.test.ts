@@ -6,7 +6,12 @@ import { assert, it } from "vitest"
 import * as Existing from "../src/Existing.ts"
 
 /** What is said of a queue that is missing, where the configuration has `known`, by a broker that has `orders`. */
-const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "refused", besides?: string) =>
+const said = (
+  queue: string,
+  known: ReadonlyArray<string>,
+  names?: "untold" | "refused",
+  more: Omit<Existing.Advice, "known"> = {}
+) =>
   Effect.gen(function* () {
     const broker = yield* Broker.Broker
     const { names: _, ...others } = broker.admin
@@ -15,7 +20,7 @@ const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "r
     )
     const admin = names === undefined ? broker.admin : names === "untold" ? others : { ...others, names: refused }
     yield* broker.admin.counts("orders")
-    const check = Existing.check([queue], known, besides).pipe(
+    const check = Existing.check([queue], { known, ...more }).pipe(
       Effect.provideService(Broker.Broker, { ...broker, admin }),
       Effect.flip
     )
@@ -23,19 +28,33 @@ const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "r
   }).pipe(Effect.provide(MemoryBroker.layer()), Effect.runPromise)
 
 it.each([
-  ["ordres", ["ordres.dlq", "mails"], undefined, "Write its name as the broker has it"],
+  ["ordres", ["ordres.dlq", "mails"], undefined, "Check its name on the broker"],
   ["ordres", ["orders", "mails"], "untold", "Did you mean orders?"],
-  ["bills", ["orders", "mails"], "untold", "Configured are orders, mails"],
-  ["bills", ["orders", "mails"], "refused", "Configured are orders, mails"],
-  ["bills", [], "untold", "Write its name as the broker has it"],
+  ["bills", ["orders", "mails"], "untold", "Configured queues: orders, mails"],
+  ["bills", ["orders", "mails"], "refused", "Configured queues: orders, mails"],
+  ["bills", [], "untold", "Check its name on the broker"],
   ["bills", ["bills", "bill"], undefined, "It is configured and does not exist yet: run requeue create"]
 ] as const)("of %s, with %j configured and the broker's names %s: %s", async (queue, known, names, remedy) => {
   assert.strictEqual(await said(queue, known, names), remedy)
 })
 
 it.each([
-  ["ordres", "Did you mean orders? To make it, give --create"],
-  ["bills", "Configured are orders, mails. To make it, give --create"]
+  ["ordres", "Did you mean orders? Give --create to create it"],
+  ["bills", "Configured queues: orders, mails. Give --create to create it"]
 ] as const)("of %s, with a sentence besides: %s", async (queue, remedy) => {
-  assert.strictEqual(await said(queue, ["orders", "mails"], "untold", "To make it, give --create"), remedy)
+  assert.strictEqual(
+    await said(queue, ["orders", "mails"], "untold", { besides: "Give --create to create it" }),
+    remedy
+  )
 })
+
+it.each([
+  ["orders.dlq", [], undefined, "Check its name on the broker"],
+  ["orders.dlp", ["orders.dlq", "graves"], "untold", "Did you mean orders.dlq?"],
+  ["bills.dlq", ["graves"], "untold", "Configured queues: graves"]
+] as const)(
+  "of the dead-letter queue %s, with %j known and names %s, no live queue: %s",
+  async (queue, known, names, remedy) => {
+    assert.strictEqual(await said(queue, known, names, { isDead: true }), remedy)
+  }
+)

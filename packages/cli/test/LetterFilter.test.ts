@@ -25,7 +25,11 @@ const letter: LetterFilter.Subject = {
     attempts: 3,
     reason: "permanent",
     at: now - 60_000,
-    error: { name: "HttpError", message: "503 Service Unavailable" }
+    error: {
+      name: "HttpError",
+      message: "503 Service Unavailable",
+      stack: "    at call (/app/pay.js:1:2)\ncaused by: Error: connect ECONNREFUSED 10.0.0.7:443"
+    }
   }
 }
 
@@ -43,6 +47,8 @@ describe("a filter", () => {
     [false, false, { reason: ["too-old"] }],
     [true, false, { error: Option.some("httperror") }],
     [true, false, { error: Option.some("503 service") }],
+    [true, false, { error: Option.some("econnrefused") }],
+    [false, false, { error: Option.some("pay.js") }],
     [false, false, { error: Option.some("404") }],
     [true, false, { error: Option.some(": ") }],
     [true, false, { origin: Option.some("orders") }],

@@ -47,9 +47,9 @@ it("says what is where", () => {
   )
   assert.strictEqual(
     text({ redriven: 3, queued: 0, held: 2 }),
-    "q.dlq: redriven 3 of 3; 2 more with another reader, run it again when that has ended"
+    "q.dlq: redriven 3 of 3; 2 more held by another reader, run it again when that has ended"
   )
-  assert.strictEqual(text({ held: undefined }), "q.dlq: redriven 0 of 0; another reader may have more")
+  assert.strictEqual(text({ held: undefined }), "q.dlq: redriven 0 of 0; another reader may hold more")
   const parts = {
     redriven: 1,
     unremoved: 2,
@@ -62,7 +62,7 @@ it("says what is where", () => {
   assert.strictEqual(
     text({ ...parts, queued: 31 }),
     "q.dlq: redriven 1 of 32; 5 passed over by the filters; 6 stopped by --max-redrives 3; 7 of unknown origin, give --to; " +
-      "3 refused by the broker; 2 published and not removed, so that they are in both queues; 8 not reached; " +
+      "3 refused by the broker; 2 published and not removed, so they are in both queues; 8 not reached; " +
       "of 4, one more copy may exist for each publish without an answer"
   )
 })
@@ -70,7 +70,7 @@ it("says what is where", () => {
 it("says how to go on after an interruption, in stages or not", () => {
   assert.strictEqual(
     text({ redriven: 3, queued: 17, stoppedBy: "abort" }),
-    "q.dlq: redriven 3 of 20; 17 not reached\n  To go on, give the same command again"
+    "q.dlq: redriven 3 of 20; 17 not reached\n  To go on, run the same command again"
   )
 })
 
@@ -114,9 +114,15 @@ it("tells what became of each stage, and why there were no more", () => {
   assert.deepStrictEqual(staged(report).split("\n"), told)
   assert.deepStrictEqual(staged({ ...report, stoppedBy: "stop-at", unseen: 4 }).split("\n"), [
     ...told,
-    "  4 more came into the dead letters, too many to look at: they count as come back",
-    "  stopped: more than 10% of a stage came back. Mend the cause, and give the same command again; with --operation op-1, it passes over what came back"
+    "  4 more arrived in the dead-letter queues, too many to browse: they count as come back",
+    "  stopped: more than 10% of a stage came back. Fix the cause, and run the same command again; with --operation op-1, it passes over those that came back"
   ])
+  assert.deepStrictEqual(
+    staged({ ...report, stoppedBy: "abort" })
+      .split("\n")
+      .slice(2, 3),
+    ["  stage 2: 10 published, 5 succeeded, 2 came back, 3 not known yet"]
+  )
   assert.strictEqual(
     staged({
       stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined, unseen: 0 }]
@@ -136,6 +142,6 @@ it("shows meanwhile what is known by now, of all stages together", () => {
   assert.strictEqual(progress(first), "q.dlq: 1 of 12, in stage 1; so far 1 published, 0 came back")
   assert.strictEqual(
     progress({ ...first, succeeded: 1, cameBack: 0, waiting: 0 }),
-    "q.dlq: 1 of 12, in stage 1; so far 1 published, 1 succeeded, 0 came back, 0 still queued"
+    "q.dlq: 1 of 12, in stage 1; so far 1 published, 1 succeeded, 0 came back, 0 not known yet"
   )
 })

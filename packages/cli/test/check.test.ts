@@ -1,5 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { adapter as memory } from "@requeue/adapter-memory"
+import type { Adapter, Plan } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
 import { assert, describe, it } from "vitest"
 import { requeue } from "./requeue.ts"
+
+/** Adds a lateness and a growth to a plan of the memory broker. */
+const rounded = <E>(plan: Effect.Effect<Plan.Plan, E>): Effect.Effect<Plan.Plan, E> =>
+  Effect.map(plan, (made) => ({ ...made, lateness: "late by up to 2s", growth: "and up to 21 queues on demand" }))
+
+const { operate, plan } = memory.operations!
+const late: Adapter.Adapter = {
+  ...memory,
+  operations: {
+    plan: (...about) => rounded(plan(...about)),
+    operate: (...about) =>
+      Effect.map(operate(...about), (operator) => ({ ...operator, plan: (request) => rounded(operator.plan(request)) }))
+  }
+}
+
+/** Runs a command on a broker that rounds delays up. */
+const onLate = async (...args: ReadonlyArray<string>) => {
+  const cwd = mkdtempSync(join(tmpdir(), "requeue-check-"))
+  Object.assign(globalThis, { lateAdapter: late })
+  const broker = "{ url: 'memory:', adapter: globalThis.lateAdapter }"
+  writeFileSync(
+    join(cwd, "requeue.config.mjs"),
+    `export default { brokers: { main: ${broker} }, queues: { orders: {} } }`
+  )
+  try {
+    return await requeue(args, { cwd })
+  } finally {
+    Reflect.deleteProperty(globalThis, "lateAdapter")
+    rmSync(cwd, { recursive: true })
+  }
+}
 
 const orders = ["check", "--url", "memory:", "--queue", "orders"]
 
@@ -63,6 +100,19 @@ describe("requeue check", () => {
       stderr,
       /retry\.deadLetter \(queue orders, broker memory\): the queue is its own dead-letter queue.*orders\.dlq/
     )
+  })
+
+  it("prints the worst lateness of delays that the broker rounds up, unless it refuses them", async () => {
+    const { code, stdout } = await onLate("check", "--policy", "webhookSender")
+    assert.strictEqual(code, 0)
+    assert.match(stdout, /orders +retry\.backoff +emulated +late by up to 2s\n/)
+    const refused = await onLate("check", "--policy", '{"deadLetter":"orders"}')
+    assert.strictEqual(refused.code, 1)
+  })
+
+  it("plan prints what delays outside the policy may add before the objects", async () => {
+    const { stdout } = await onLate("plan", "--offline", "--policy", "webhookSender")
+    assert.match(stdout, /^queue orders .*\nobjects: 2 queues, and up to 21 queues on demand\n/)
   })
 
   it("prints one JSON value", async () => {

@@ -85,7 +85,7 @@ describe("requeue console", () => {
     )
   })
 
-  it.each(["a full disk", "a pipe that nobody reads"])("does nothing where its audit goes to %s", async (sink) => {
+  it.each(["a full disk", "a pipe without a reader"])("does nothing where its audit goes to %s", async (sink) => {
     const full = openSync("/dev/full", "w")
     const args = ["--conditions=@requeue/source", main, "console", "--port", "0", "--json"]
     const child = spawn(process.execPath, args, {
@@ -134,9 +134,9 @@ describe("requeue console", () => {
   })
 
   it.each([
-    [["--host", "0.0.0.0"], /a console on 0\.0\.0\.0 must have authentication.*REQUEUE_CONSOLE_PASSWORD/],
-    [["--name", "ops.example.com"], /authorize must be given for the host ops\.example\.com/],
-    [["--broker", "nobody"], /no queue on the brokers that are meant.*local/],
+    [["--host", "0.0.0.0"], /a console on 0\.0\.0\.0 needs authentication.*REQUEUE_CONSOLE_PASSWORD/],
+    [["--name", "ops.example.com"], /the host ops\.example\.com needs authorize/],
+    [["--broker", "nobody"], /no queue on these brokers.*local/],
     [["--role", "god"], /"view" \| "bodies" \| "redrive" \| "purge"/]
   ])("is refused: %j", async (args, said) => {
     const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd })
@@ -149,7 +149,7 @@ describe("requeue console", () => {
     [[], "", /at least 12 characters/],
     [[], " ".repeat(12), /at least 12 characters/],
     [["--operator", "a:b"], "a-long-password", /name must have no colon/],
-    [["--host", "0.0.0.0"], "a-long-password", /by which names.*--name/s],
+    [["--host", "0.0.0.0"], "a-long-password", /needs the names of its hosts.*--name/s],
     [["--proxy", "proxy.example"], "a-long-password", /proxies must be a list of addresses/]
   ])("is refused with a password: %j %j", async (args, password, said) => {
     const env = { REQUEUE_CONSOLE_PASSWORD: password }

@@ -7,7 +7,7 @@ import { until } from "./until.ts"
 
 /** A command has a memory broker of its own, and says so: its zeros are nobody's queue. */
 const note =
-  "requeue: note: memory: lives in the process that opens it, and this is an empty one. Ask in the program that you mean\n"
+  "requeue: note: memory: each process has its own broker, and this one is empty. Inspect it in your program\n"
 
 const watch = ["status", "--watch", "--interval", "100ms", "--url", "memory:", "--queue", "orders"]
 

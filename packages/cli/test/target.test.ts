@@ -82,7 +82,7 @@ describe("without a URL", () => {
       ["--broker", "cloud", "-q", "orders", "--policy", '{"deadLetter":"graves.fifo"}'],
       "retry.deadLetter (queue shop.orders, broker sqs): graves.fifo is a FIFO queue, shop.orders a standard one"
     ],
-    [["--policy", "patiant"], "--policy: there is no policy named patiant. There are: patient, cloudflareQueues"],
+    [["--policy", "patiant"], "--policy: there is no policy named patiant. Policies: patient, cloudflareQueues"],
     [["--config", "mine.yaml"], "mine.yaml: there is no such file. Check its path"],
     [["--url", "memory:", "--broker", "local"], "--url and --broker do not go together. Give one of them"]
   ])("%j is refused", async (flags, message) => {

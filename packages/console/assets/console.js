@@ -1,4 +1,4 @@
-// Pages are whole without this. It shows what changes without loading the page again, and keeps forms from going twice.
+// Pages work without this script. It updates live parts without a reload, and keeps forms from being sent twice.
 const replace = (next) => {
   const old = document.getElementById(next.id)
   if (old === null || old.isEqualNode(next)) return
@@ -19,22 +19,22 @@ const follow = (part) => {
     events = new EventSource(part.dataset.live)
     events.addEventListener("update", ({ data }) => {
       const held = part.contains(document.activeElement)
-      part.innerHTML = data // The server has escaped all that is not its own.
+      part.innerHTML = data // The server has escaped it.
       if (held) part.querySelector("button, a")?.focus({ preventScroll: true })
     })
     events.addEventListener("parts", ({ data }) => {
       const all = document.createElement("template")
-      all.innerHTML = data // The same.
+      all.innerHTML = data // The server has escaped it.
       for (const next of all.content.querySelectorAll("[id]")) replace(next)
     })
     events.addEventListener("over", () => {
       isOver = true
       events.close()
-      // What can be done now stands outside of the part as well. To load again would hold back who leaves.
+      // Actions outside of the part change as well. A reload would delay a navigation that has begun.
       if (part.dataset.reload !== undefined) setTimeout(() => location.reload(), isLeft ? 10_000 : 0)
     })
   }
-  // Browsers have six connections to a server, and nobody sees a page that is hidden.
+  // Browsers allow six connections to a server: hidden pages close theirs.
   const turn = () => {
     events?.close()
     if (!document.hidden && !isOver) open()
@@ -45,7 +45,7 @@ const follow = (part) => {
 
 for (const part of document.querySelectorAll("[data-live]")) follow(part)
 
-// Ages grow while a page stays open, by the server's clock. No screen reader reads each second aloud.
+// Ages grow while a page is open, by the server's clock. Screen readers do not announce them.
 const ahead = Date.now() - Number(document.documentElement.dataset.now)
 const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
 const age = (millis) => {
@@ -64,10 +64,10 @@ setInterval(() => {
 }, 1000)
 
 addEventListener("submit", ({ target }) => {
-  // A file comes, and the page stays.
+  // A button with data-again downloads a file, and the page stays.
   for (const button of target.querySelectorAll("button:not([data-again])")) button.disabled = true
 })
-// A page that the browser kept is as it was before the form went.
+// A page from the browser's cache is older than the sent form.
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) location.reload()
 })

@@ -1,7 +1,7 @@
 /**
- * The audit of what operators do: a line of JSON before an operation begins, one for each letter before it leaves, and one
- * when it has ended. An operation whose first line cannot be written does not begin, and a letter whose line cannot be written
- * stays. Its fields are those of `requeue dead-letters redrive --audit`.
+ * The audit of operators: one JSON line before an operation begins, one for each letter before it leaves the queue, and one after
+ * the operation. Where a line cannot be written, the operation does not begin, or the letter stays. The fields are those of
+ * `requeue dead-letters redrive --audit`.
  */
 import { Failure } from "@requeue/core"
 import { AuditLine, type DeadLetters, type LetterFilter } from "@requeue/operations"
@@ -15,26 +15,26 @@ import type { Writable } from "node:stream"
 import { Refusal } from "./internal/refusal.ts"
 
 /**
- * Takes a line with its line end, or up to 100 lines of letters, and resolves when they are kept. What it throws stops the
+ * Stores a line with its line end, or up to 100 lines of letters, and resolves when they are stored. An error stops the
  * operation.
  */
 export type Write = (line: string) => void | Promise<void>
 
-/** An operation that begins. */
+/** An operation for the audit. */
 export interface Operation {
   readonly id: string
-  /** The operation, as `console redrive`. */
+  /** The operation, such as `console redrive`. */
   readonly command: string
   readonly operator: string
   readonly broker: string
   readonly queues: ReadonlyArray<string>
-  /** The letters that were asked for. Default: it is about no letters, or about all. */
+  /** The filter of the letters. Default: none. */
   readonly filters?: LetterFilter.LetterFilter | undefined
-  /** The request, as it is written in JSON. */
+  /** The options of the request. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** Appends a line; where a write before ended within its line, as on a full disk, that line is ended first. */
+/** Appends a line. First it ends a line that an earlier write left incomplete, for example on a full disk. */
 const append = async (path: string, line: string): Promise<void> => {
   const file = await open(path, "a+", 0o600)
   try {
@@ -47,7 +47,7 @@ const append = async (path: string, line: string): Promise<void> => {
   }
 }
 
-/** Appends lines to a file, which only its owner can read, one after the other, and waits until each is on the disk. */
+/** Returns a writer that appends lines to a file one by one, and waits until each is on the disk. Only the owner can read the file. */
 export const toFile = (path: string): Write => {
   let last: Promise<unknown> = Promise.resolve()
   return (line) => {
@@ -58,8 +58,8 @@ export const toFile = (path: string): Write => {
 }
 
 /**
- * Writes lines to a stream, as `process.stderr`, and waits until it has taken each. A stream that fails, since its reader has
- * gone or its disk is full, fails the line, and not the process.
+ * Returns a writer to a stream such as `process.stderr`, which waits until the stream has accepted each line. Where the stream
+ * fails, the line fails and the process goes on.
  */
 export const toStream = (stream: Writable): Write => {
   stream.on("error", () => undefined)
@@ -69,7 +69,7 @@ export const toStream = (stream: Writable): Write => {
     })
 }
 
-/** Milliseconds that a line has to be kept. */
+/** Milliseconds until a line must be stored. */
 const timeout = 10_000
 
 const messageOf = (error: unknown): string => Failure.summarize(error).message
@@ -86,19 +86,19 @@ const keep = (write: Write, line: string): Effect.Effect<void, string> =>
     Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(`no answer in ${timeout / 1000} s`) })
   )
 
-/** Writes the first line of an operation. Where that fails, nothing may be done. */
+/** Writes the first line of an operation. Where that fails, the operation must not begin. */
 export const begin = (write: Write, operation: Operation): Effect.Effect<void, Refusal> =>
   Effect.flatMap(lineOf("begin", operation, {}), (line) =>
     Effect.mapError(keep(write, line), (reason) => {
       const detail = `the audit could not be written: ${reason}`
-      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Mend the audit first" })
+      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Fix the audit first" })
     })
   )
 
-/** Where letters go to. */
+/** Where letters go. */
 export type Goal = Pick<AuditLine.Operation, "isRemoval" | "to">
 
-/** Keeps a line for each letter of an operation before it leaves. `run` runs effects on the clock of the console. */
+/** Writes a line for each letter of an operation before it leaves the queue. `run` uses the clock of the console. */
 export const ofLetters =
   (
     write: Write,
@@ -113,13 +113,13 @@ export const ofLetters =
     if (lost !== undefined) throw new Error(lost)
   }
 
-/** Writes the last line, and answers why it could not. */
+/** Writes the last line. Returns the error where it could not. */
 export const end = (write: Write, operation: Operation, outcome: object): Effect.Effect<string | undefined> =>
   Effect.flatMap(lineOf("end", operation, outcome), (line) =>
     Effect.match(keep(write, line), { onSuccess: () => undefined, onFailure: (reason) => reason })
   )
 
-/** Runs short work between its two lines. It fails where either cannot be written. */
+/** Runs short work between its two lines. Fails where one of them cannot be written. */
 export const around =
   (write: Write, operation: Operation) =>
   <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | Refusal> =>
@@ -131,5 +131,5 @@ export const around =
       const lost = yield* end(write, operation, outcome)
       if (lost === undefined) return yield* exit
       const detail = `the audit could not be written: ${lost}`
-      return yield* new Refusal({ status: 503, detail, remedy: "It is not shown. Mend the audit first" })
+      return yield* new Refusal({ status: 503, detail, remedy: "The result is not shown. Fix the audit first" })
     })

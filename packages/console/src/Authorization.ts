@@ -1,6 +1,6 @@
 /**
- * Who may do what: one function answers it for each request. Users with passwords and tokens are built in; anything else,
- * such as the session of the application around the console, is a function of your own.
+ * Decides which actions a request may do. Users with passwords and tokens are built in. For anything else, such as the sessions
+ * of your application, write a function.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 
@@ -8,9 +8,9 @@ import { createHash, timingSafeEqual } from "node:crypto"
  * Actions, the weakest first; a role is the strongest action that it allows.
  *
  * - `view`: queues, causes, and letters without their bodies.
- * - `bodies`: bodies of letters, as far as `redact` leaves them.
- * - `redrive`: to send letters back to work.
- * - `purge`: to remove letters for good.
+ * - `bodies`: bodies of letters, without the parts that `redact` hides.
+ * - `redrive`: redrive, park and edit letters.
+ * - `purge`: remove letters for good.
  */
 export type Action = "view" | "bodies" | "redrive" | "purge"
 
@@ -21,21 +21,21 @@ export const actions: ReadonlyArray<Action> = ["view", "bodies", "redrive", "pur
 export type Decision =
   | {
       readonly _tag: "Granted"
-      /** Who it is, for the audit. */
+      /** The name of the operator, for the audit. */
       readonly operator: string
     }
   | { readonly _tag: "Forbidden"; readonly operator: string }
   | {
       readonly _tag: "Unknown"
-      /** Whom the request says it is, wrongly: only they are delayed after many wrong passwords. Default: nobody. */
+      /** The name that the request claims. After many wrong passwords, only this name is delayed. Default: none. */
       readonly operator?: string | undefined
       /** The challenge of the header `www-authenticate`. Default: none. */
       readonly challenge?: string | undefined
     }
 
 /**
- * Decides on an action of a request. What it throws is a refusal. It is asked for each action, so that a page shows no button
- * that is refused: about five times for a request.
+ * Decides on an action of a request; an error refuses it. The console calls it for each action, about five times a request: pages
+ * show no button that would be refused.
  */
 export type Authorize = (request: Request, action: Action) => Decision | Promise<Decision>
 
@@ -47,13 +47,13 @@ const decide = (operator: string, role: Action, action: Action): Decision => ({
   operator
 })
 
-/** Grants a role to everybody, under a name: for a console that only this machine reaches. */
+/** Grants a role to every request, under one name. Use it only for a console that this machine alone can reach. */
 export const everybody =
   (operator: string, role: Action): Authorize =>
   (_, action) =>
     decide(operator, role, action)
 
-/** The fewest characters of a secret. */
+/** The least length of a secret. */
 const fewest = 12
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
@@ -64,7 +64,7 @@ interface Known {
   readonly digest: Buffer
 }
 
-/** Compares with each that is known, in the same time whichever it is. */
+/** Compares with every known secret in constant time. */
 const find = (known: ReadonlyArray<Known>, secret: string): Known | undefined => {
   const given = digest(secret)
   return known.filter((each) => timingSafeEqual(each.digest, given))[0]
@@ -97,9 +97,9 @@ export interface User {
 }
 
 /**
- * Users with passwords, for browsers: HTTP's basic authentication. https://www.rfc-editor.org/rfc/rfc7617
+ * Returns authorization by users with passwords, for browsers: HTTP's basic authentication. https://www.rfc-editor.org/rfc/rfc7617
  *
- * @throws RangeError when there is no user, or one has no name, a colon in it, a short password or no such role
+ * @throws RangeError when there is no user, or a name is empty or has a colon, a password is short or a role is unknown
  */
 export const basic = (users: ReadonlyArray<User>): Authorize => {
   if (users.length === 0) throw new RangeError("Authorization.basic: there must be at least one user")
@@ -119,7 +119,7 @@ export const basic = (users: ReadonlyArray<User>): Authorize => {
 
 /** A token of a script or of a proxy. */
 export interface Token {
-  /** The name of whoever has it, for the audit. */
+  /** The name of its holder, for the audit. */
   readonly name: string
   /** At least 12 characters. */
   readonly token: string
@@ -128,9 +128,9 @@ export interface Token {
 }
 
 /**
- * Tokens: HTTP's bearer authentication. https://www.rfc-editor.org/rfc/rfc6750
+ * Returns authorization by tokens: HTTP's bearer authentication. https://www.rfc-editor.org/rfc/rfc6750
  *
- * @throws RangeError when there is no token, or one is short, or has no name or no such role
+ * @throws RangeError when there is no token, or a token is short, a name is empty or a role is unknown
  */
 export const bearer = (tokens: ReadonlyArray<Token>): Authorize => {
   if (tokens.length === 0) throw new RangeError("Authorization.bearer: there must be at least one token")

@@ -1,4 +1,4 @@
-/** The brokers that a console shows, and their queues: from a config file, or made by a program. */
+/** The brokers of a console and their queues, from a config file or from a program. */
 import type { Configuration } from "@requeue/config"
 import { Adapters, Broker, RetryPolicy } from "@requeue/core"
 import { type Adapter, ConsumerOptions, OptionNames, type Plan } from "@requeue/core/port"
@@ -7,39 +7,39 @@ import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 
-/** A queue, with the policy of its consumers. */
+/** A queue and the policy of its consumers. */
 export interface Queue {
   readonly name: string
   readonly retry: RetryPolicy.RetryPolicy
-  /** The options of its consumers, which its page explains. Default: nothing but `retry`. */
+  /** The options of its consumers, which its page explains. Default: only `retry`. */
   readonly options?: ConsumerOptions.Options | undefined
 }
 
-/** The functions on a broker that plan its queues, and compare them with the plans. */
+/** The functions of a broker that plan its queues and compare them with the plans. */
 export interface Operations {
   /** Plans a queue without a connection. */
   readonly plan: (request: Adapter.PlanRequest) => Effect.Effect<Plan.Plan, Error>
-  /** Connects an operator, until the scope closes. */
+  /** Connects until the scope closes. */
   readonly operate: Effect.Effect<Adapter.Operator, Error, Scope.Scope>
 }
 
-/** A broker that is not yet connected. */
+/** A broker before it is connected. */
 export interface BrokerSource {
-  /** The name by which people know it. */
+  /** The name of the broker on pages. */
   readonly name: string
   readonly queues: ReadonlyArray<Queue>
-  /** Connects. It is built when somebody first looks, and again after it has failed. */
+  /** Connects. The console builds it for the first request, and again after a failure. */
   readonly layer: Layer.Layer<Broker.Broker, Error>
-  /** Texts that no page may show, as the passwords of the broker's address. */
+  /** Texts that no page may show, such as the password in the broker's URL. */
   readonly secrets: ReadonlyArray<string>
-  /** Plans its queues. Default: nobody can, and pages of queues say so. */
+  /** Plans its queues. Default: none, and pages of queues show no plan. */
   readonly operations?: Operations | undefined
 }
 
 /**
- * A queue from the options of its consumers.
+ * Returns a queue from the options of its consumers.
  *
- * @throws RangeError when an option is unknown, or of another kind
+ * @throws RangeError when an option is unknown or of another kind
  */
 export const queueOf = ({
   name,
@@ -53,7 +53,7 @@ export const queueOf = ({
   return { name, retry, options: { ...options, retry } }
 }
 
-/** The operations of a broker whose adapter is found when somebody looks. */
+/** Returns the operations of a broker. The adapter is loaded on the first use. */
 export const operationsOf = <E extends Error>(resolved: Effect.Effect<Adapters.Resolved, E>): Operations => {
   const operations = Effect.flatMap(resolved, Adapters.operationsOf)
   return {
@@ -62,7 +62,7 @@ export const operationsOf = <E extends Error>(resolved: Effect.Effect<Adapters.R
   }
 }
 
-/** Shorter ones would be found in words. */
+/** Shorter secrets would match parts of words. */
 const shortest = 4
 
 const decoded = (text: string): string => {
@@ -73,7 +73,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** The password in an address, and every text of its options that is not their name for something harmless. */
+/** The password of a URL, and the values of its options except those that are known to be harmless. */
 const secretsOf = ({ options, url }: { readonly url: URL; readonly options: object }): ReadonlyArray<string> => {
   const named = (entries: Iterable<readonly [string, unknown]>) =>
     [...entries].flatMap(([name, value]) =>
@@ -83,15 +83,15 @@ const secretsOf = ({ options, url }: { readonly url: URL; readonly options: obje
   return [...new Set(all.flatMap((text) => [text, decoded(text)]))].filter((text) => text.length >= shortest)
 }
 
-/** The secrets of an address that was resolved. */
+/** The secrets of a resolved URL. */
 export const secretsOfAddress = (address: Redacted.Redacted<{ readonly url: URL; readonly options: object }>) =>
   secretsOf(Redacted.value(address))
 
-/** The brokers of a config file, each with its queues, as `queuesOn` has them. A broker without queues is left out. */
+/** Returns the brokers of a config file with their queues, as `queuesOn` has them, without brokers that have no queues. */
 export const ofConfiguration = (config: Configuration.Configuration): Effect.Effect<ReadonlyArray<BrokerSource>> => {
   const names = config.brokers.filter((name) => config.queuesOn(name).length > 0)
   return Effect.forEach(names, (name) =>
-    // A broker whose secrets are missing is shown as one that cannot be reached.
+    // A broker whose secrets are missing shows as unreachable.
     Effect.map(
       Effect.match(config.find(name), {
         onSuccess: ({ address }) => secretsOfAddress(address),

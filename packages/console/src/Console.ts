@@ -1,8 +1,8 @@
 /**
- * The console: the dead letters and queues of all brokers, as a function from requests to responses.
+ * The console: a function from requests to responses that serves the dead letters and queues of all brokers.
  *
- * When to use: to mount it under a path of an application, behind that application's own sign-in. The command
- * `requeue console` serves it alone.
+ * When to use: to mount the console under a path of your application, behind its sign-in. The command `requeue console` serves
+ * it alone.
  */
 import { type Event } from "@requeue/core"
 import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
@@ -25,52 +25,51 @@ import * as Redaction from "./Redaction.ts"
 export interface Options {
   /** The brokers and their queues; see `BrokerSource`. */
   readonly brokers: ReadonlyArray<BrokerSource>
-  /** Keeps the lines of the audit. There is no default: who acts is always told to somebody. */
+  /** Stores the lines of the audit. It has no default, because every action must be recorded. */
   readonly audit: Audit.Write
-  /** The path where it is mounted, as `/requeue`. Default: the root. */
+  /** The path where the console is mounted, such as `/requeue`. Default: the root. */
   readonly base?: string | undefined
-  /** Who may do what. Default: whoever comes from this machine is `local`, and nobody else may do anything. */
+  /** Decides which actions a request may do. Default: requests from this machine are `local`, and others are refused. */
   readonly authorize?: Authorization.Authorize | undefined
   /**
-   * Who it is that comes from this machine, and the most that they may do, where there is no `authorize`. Default: `local`, who
-   * may redrive.
+   * The operator and the role of requests from this machine, without `authorize`. Default: `local` with the role `redrive`.
    */
   readonly local?: { readonly operator: string; readonly role: Authorization.Action } | undefined
   /**
-   * The hosts by whose names it is reached, as `ops.example.com` or `localhost:4747`; others are refused. Default: the names of
+   * The hosts that requests may name, such as `ops.example.com` or `localhost:4747`. Others are refused. Default: the names of
    * this machine.
    */
   readonly hosts?: ReadonlyArray<string> | undefined
   /**
-   * The addresses of proxies before it, as `10.0.0.7` or `10.0.0.0/8`, whose `X-Forwarded-For` is taken for the client's address.
-   * Limits are for each client; without this, all users of a proxy are one. Default: none.
+   * The addresses of trusted proxies, such as `10.0.0.7` or `10.0.0.0/8`. Their `X-Forwarded-For` has the client's address.
+   * Without it, all users of a proxy share the limits of one client. Default: none.
    */
   readonly proxies?: ReadonlyArray<string> | undefined
-  /** Hides what people must not see of letters. Default: `Redaction.standard`. */
+  /** Hides parts of letters that operators must not see. Default: `Redaction.standard`. */
   readonly redact?: Redaction.Redact | undefined
   /**
-   * The address of a trace in the tool that has traces, as `https://traces.example.com/trace/{traceId}`, by HTTP or HTTPS; it may
+   * The URL of a trace in your tracing tool, such as `https://traces.example.com/trace/{traceId}`, by HTTP or HTTPS. It may
    * have `{spanId}` as well. Letters with the header `traceparent` link to it. Default: no links.
    */
   readonly traceUrl?: string | undefined
-  /** Milliseconds that a broker has to answer, 1 to 60,000. Default: 2,000. */
+  /** Milliseconds that a page waits for a broker, 1 to 60,000. Default: 2,000. */
   readonly timeout?: number | undefined
 }
 
 /** A console. */
 export interface Console {
   /**
-   * Answers a request. `client` is the address of its socket, which only the server knows; without it, a console without
-   * authentication refuses everybody. Never rejects.
+   * Answers a request. `client` is the address of its socket, which only the server knows. Without it, a console without
+   * authentication refuses every request. Never rejects.
    */
   readonly fetch: (request: Request, client?: { readonly address: string }) => Promise<Response>
-  /** Whether it has no authentication, and so must not be reached by others. */
+  /** Whether the console has no authentication. Then other machines must not reach it. */
   readonly isOpen: boolean
-  /** The hosts by whose names it is reached; `undefined` for those of this machine. */
+  /** The hosts that requests may name; `undefined` for the names of this machine. */
   readonly hosts: ReadonlyArray<string> | undefined
   /**
-   * The option `onEvent` of consumers in this process: the page of events shows what goes wrong with their messages. `broker` is
-   * the name of their broker here.
+   * Returns the option `onEvent` for consumers in this process: the page of events shows their failures. `broker` is the name of
+   * their broker in this console.
    *
    * @throws RangeError when no broker has that name
    */
@@ -85,20 +84,20 @@ const kinds: OptionNames.Of<Options> = {
   local: OptionKind.object("an operator and a role", "operator", "role"),
   hosts: OptionKind.list,
   proxies: {
-    expected: "a list of addresses, as 10.0.0.7 or 10.0.0.0/8",
+    expected: "a list of addresses, such as 10.0.0.7 or 10.0.0.0/8",
     holds: (value) =>
       Array.isArray(value) && value.every((each) => typeof each === "string" && ClientAddress.isNetwork(each))
   },
   redact: OptionKind.callback,
   traceUrl: {
     expected:
-      "an address by http or https with {traceId} behind its host, as https://traces.example.com/trace/{traceId}",
+      "a URL by http or https with {traceId} after its host, such as https://traces.example.com/trace/{traceId}",
     holds: (value) => typeof value === "string" && Trace.isTemplate(value)
   },
   timeout: OptionKind.whole(1, 60_000)
 }
 
-/** The first line of those that are kept together, as far as events tell it. */
+/** The fields of an audit line that events show. */
 type Line =
   | { readonly event: "letter" }
   | {
@@ -110,12 +109,12 @@ type Line =
       readonly queues: readonly [string | { readonly queue: string }]
     }
 
-/** Tells of operations as events, once their lines are kept. Of single letters it tells nothing. */
+/** Adds an event for each operation, after its audit line is stored. Lines of single letters add none. */
 const telling =
   (audit: Audit.Write, events: Events.Events): Audit.Write =>
   async (lines) => {
     await audit(lines)
-    // Cast, because it is a line of our own.
+    // Cast, because the console wrote the line.
     const line = JSON.parse(lines.slice(0, lines.indexOf("\n"))) as Line
     if (line.event === "letter") return
     const { broker, command, event, operator, outcome, queues } = line
@@ -126,11 +125,11 @@ const telling =
   }
 
 /**
- * Makes a console, which ends with the scope: then jobs are stopped, and waited for. Nothing is connected before somebody
- * looks.
+ * Makes a console, which ends with the scope: then it stops its jobs and waits for their ends. It connects to a broker on the
+ * first request.
  *
- * @throws RangeError when an option, also one of a queue, is unknown, or of another kind, when two brokers have the same name, or when other hosts
- *   than this machine are named without `authorize`
+ * @throws RangeError when an option of the console or of a queue is unknown or of another kind, when two brokers have the same
+ *   name, or when `hosts` names other machines and `authorize` is missing
  *
  * @example
  * ```ts
@@ -167,16 +166,14 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     ([, given]: readonly [string, unknown]) => given === undefined
   )
   if (missing !== undefined) throw new RangeError(`Console.make: ${missing[0]} must be given`)
-  // A program in JavaScript may have made them without queueOf.
+  // A program in JavaScript may make queues without queueOf.
   for (const { name, options, retry } of brokers.flatMap(({ queues }) => queues)) {
     OptionNames.check("Console.make", { ...options, retry }, ConsumerOptions.kinds, name)
   }
   const isOpen = authorize === undefined
   const foreign = hosts?.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {
-    throw new RangeError(
-      `Console.make: authorize must be given for the host ${foreign}, or everybody there could redrive`
-    )
+    throw new RangeError(`Console.make: the host ${foreign} needs authorize. Without it, every visitor could redrive`)
   }
   const twice = brokers.find(({ name }, index) => brokers.findIndex((other) => other.name === name) < index)
   if (twice !== undefined)
@@ -207,7 +204,7 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
       fetch: (request, client = { address: "" }) =>
         new Promise((resolve) => {
           const answered = Effect.flatMap(Clock.currentTimeMillis, (now) => handle(request, client, now))
-          // It never fails: only an end of the process interrupts it.
+          // It never fails, and only the end of the process interrupts it.
           run(answered).addObserver((exit) =>
             resolve(Exit.isSuccess(exit) ? exit.value : new Response(null, { status: 503 }))
           )

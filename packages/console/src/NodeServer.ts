@@ -1,5 +1,5 @@
 /**
- * The console on Node's own HTTP: as a listener for `createServer`, Express, Fastify and Nest, and as a server of its own.
+ * The console on Node's HTTP: a listener for `createServer`, Express, Fastify and Nest, and a server.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -18,8 +18,8 @@ import * as Host from "./internal/guard/host.ts"
 import * as SecurityHeaders from "./internal/guard/securityHeaders.ts"
 
 /**
- * The URL that was asked for; Express takes the path where it mounts something out of `url`. A path that a URL writes in another
- * way, as one with `..`, is refused: who guards paths in front of this has seen another one.
+ * The requested URL. Express removes the mount path from `url`. A path that the URL parser changes, such as one with `..`, is
+ * refused: a guard in front of the console has checked another path.
  */
 const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly originalUrl?: string }): URL => {
   const asked = originalUrl ?? url
@@ -29,8 +29,8 @@ const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly
 }
 
 /**
- * The body; where a parser of the application has read it already, what that has made of it. Forms of the console have texts
- * alone: whatever else a parser makes is left out, and missing then.
+ * The body. Where a parser of the application has read it already, the fields of its result that are texts: forms of the console
+ * have no others.
  */
 const bodyOf = (incoming: IncomingMessage & { readonly body?: unknown }) => {
   const { body, readableDidRead } = incoming
@@ -56,8 +56,8 @@ const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): Request
 }
 
 const respond = async (response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> => {
-  // What the client still sends is not read. And a live page ends its connection with it: one that is idle when a server has
-  // closed already is kept for as long as the server keeps those, and holds up its end.
+  // The rest of the request is not read. A live page closes its connection: an idle connection would delay the end of a server
+  // that is closing.
   const isLast =
     !outgoing.req.complete || response.headers.get("content-type")?.startsWith("text/event-stream") === true
   outgoing.writeHead(response.status, {
@@ -69,13 +69,12 @@ const respond = async (response: Response, outgoing: ServerResponse, isHead: boo
     outgoing.end()
     return
   }
-  // A client that leaves cancels the stream.
+  // A client that disconnects cancels the stream.
   await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined)
 }
 
 /**
- * A listener for requests of Node. The address of the socket is the client's: headers of proxies are not read, so that nobody
- * can claim another one.
+ * Returns a listener for Node's requests. The client is the address of the socket, which a request cannot forge.
  */
 export const listener =
   ({ fetch }: Pick<Console, "fetch">): RequestListener =>
@@ -85,7 +84,7 @@ export const listener =
       const response = await fetch(request, { address: incoming.socket.remoteAddress ?? "" })
       await respond(response, outgoing, request.method === "HEAD")
     }
-    // A request that is none, as with a host that is no host.
+    // The request is not valid, for example its host.
     answer().catch(() => {
       if (outgoing.headersSent) outgoing.destroy()
       else outgoing.writeHead(400, SecurityHeaders.all).end()
@@ -97,7 +96,7 @@ const statuses: ReadonlyMap<string | undefined, number> = new Map([
   ["ERR_HTTP_REQUEST_TIMEOUT", 408]
 ])
 
-/** Answers what is no request, as Node would, with the headers of every response. */
+/** Answers an invalid request as Node does, with the headers of every response. */
 const onClientError = ({ code }: NodeJS.ErrnoException, socket: Duplex): void => {
   if (!socket.writable) return void socket.destroy()
   const status = statuses.get(code) ?? 400
@@ -109,20 +108,20 @@ const onClientError = ({ code }: NodeJS.ErrnoException, socket: Duplex): void =>
 export interface Options {
   /** The address. Default: 127.0.0.1. */
   readonly host?: string | undefined
-  /** The port; 0 for any that is free. Default: 4747. */
+  /** The port; 0 for any free port. Default: 4747. */
   readonly port?: number | undefined
 }
 
-/** The port unless another one is given. */
+/** The default port. */
 export const defaultPort = 4747
 
 const isLoopback = (host: string): boolean => host === "localhost" || Host.isLoopbackAddress(host)
 
 /**
- * Serves a console until the scope closes, and answers its URL: with the first of its `hosts`, where it has some. Fails with
- * the error of Node when the address is taken.
+ * Serves a console until the scope closes, and returns its URL, with the first of its `hosts` where it has some. Fails with
+ * Node's error when the address is in use.
  *
- * @throws RangeError when a console without authentication, or without `hosts`, is to listen to more than this machine
+ * @throws RangeError when the address is not this machine, and the console has no authentication or no `hosts`
  */
 export const serve = (
   requeue: Console,
@@ -130,12 +129,12 @@ export const serve = (
 ): Effect.Effect<URL, Error, Scope.Scope> => {
   if (requeue.isOpen && !isLoopback(host)) {
     throw new RangeError(
-      `NodeServer.serve: a console on ${host} must have authentication. Give authorize, or listen on 127.0.0.1`
+      `NodeServer.serve: a console on ${host} needs authentication. Give authorize, or listen on 127.0.0.1`
     )
   }
   if (requeue.hosts === undefined && !isLoopback(host)) {
     throw new RangeError(
-      `NodeServer.serve: a console on ${host} must know by which names it is reached. Give hosts, or listen on 127.0.0.1`
+      `NodeServer.serve: a console on ${host} needs the names of its hosts. Give hosts, or listen on 127.0.0.1`
     )
   }
   const listen = Effect.callback<Server, Error>((resume) => {
@@ -148,7 +147,7 @@ export const serve = (
   const close = (server: Server) =>
     Effect.callback<void>((resume) => {
       server.close(() => resume(Effect.void))
-      // Streams of events would go on.
+      // Streams of events would keep it open.
       server.closeAllConnections()
     })
   return Effect.map(Effect.acquireRelease(listen, close), (server) => {

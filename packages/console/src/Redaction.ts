@@ -1,39 +1,39 @@
-/** Redaction: what operators do not get to see of a letter. It is done on the server, before anything is rendered. */
+/** Redaction hides parts of letters from operators. The server redacts before it renders. */
 import * as Secrets from "./internal/secrets.ts"
 
 /**
- * The parts of a letter that people may have to be kept from. A part is left out where it is not shown; what a hook leaves out
- * of its answer is hidden.
+ * The parts of a letter that a hook can hide. The console leaves out a part that it does not show. A part that the hook leaves
+ * out of its answer is hidden.
  */
 export interface Content {
   /** The headers by name. */
   readonly headers: Readonly<Record<string, string>>
   readonly id?: string | undefined
-  /** The error of the last attempt. For causes and below `bodies`, the pattern of the message that is answered is shown. */
+  /** The error of the last attempt. Causes, and operators without `bodies`, show only the pattern of its message. */
   readonly error?:
     | {
         readonly name: string
         readonly message: string
-        /** The stack trace. It is shown to those who may see bodies. */
+        /** The stack trace, for operators who may see bodies. */
         readonly stack?: string | undefined
       }
     | undefined
-  /** The errors of the attempts before, as their names and messages. */
+  /** The names and messages of the errors of earlier attempts. */
   readonly history?: ReadonlyArray<string> | undefined
-  /** The body: a JSON value, else text, else a `Uint8Array` for bytes that are no text. A text in place of any of them hides it. */
+  /** The body: a JSON value, a text, or a `Uint8Array` for other bytes. A text in its place hides it. */
   readonly body?: unknown
 }
 
 /**
- * Answers the content without what is to be hidden. Where it throws, or answers something else, as a promise, nothing of the
- * content is shown.
+ * Returns the content without its hidden parts. Where it throws or returns anything else, such as a promise, the console shows
+ * nothing of the content.
  */
 export type Redact = (content: Content, letter: { readonly broker: string; readonly queue: string }) => Content
 
-/** The text in the place of what is hidden. */
+/** The text that replaces hidden parts. */
 export const mark = "•••• redacted"
 
-/** Names of secrets, as {@link words} writes names. Short ones are words of their own: `pin` is none of `pinned`. */
+/** Names of secrets in the form of {@link words}. Short names match whole words only: `pin` does not match `pinned`. */
 const secret = new RegExp(
   [
     "pass(?:word|wd|phrase|code)|secret|token|credential|authori[sz]ation|cookie|session",
@@ -50,7 +50,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** The words of a name: `accessKey`, `access_key` and `access.key` are `access-key`. */
+/** Returns the words of a name: `accessKey`, `access_key` and `access.key` become `access-key`. */
 const words = (name: string): string =>
   decoded(name)
     .replace(/([\p{Ll}\d])(?=\p{Lu})/gu, "$1-")
@@ -59,7 +59,7 @@ const words = (name: string): string =>
 
 const isSecret = (name: string): boolean => secret.test(words(name.slice(0, 256)))
 
-/** Texts that are hidden in text that is no JSON, or only a part of one; in this order. */
+/** Texts that are hidden in text which is not whole JSON, in this order. */
 const rules: ReadonlyArray<readonly [RegExp, (all: string, first: string, second: string) => string]> = [
   [/\b((?:set-)?cookie|(?:proxy-)?authorization): *[^\n"]+/gi, (_, name) => `${name}: ${mark}`],
   [/\b(bearer|basic) +[\w.~+/=-]{8,}/gi, (_, scheme) => `${scheme} ${mark}`],
@@ -72,13 +72,13 @@ const rules: ReadonlyArray<readonly [RegExp, (all: string, first: string, second
   ]
 ]
 
-/** A name in text and what is behind it: `name=`, `"name": ` and `\"name\":`. */
+/** A name in text and the separator after it: `name=`, `"name": ` and `\"name\":`. */
 const named = /(?<![\w.%[\]-])((?:[\w.%[\]-]{1,64} )?[\w.%[\]-]{1,64})\\*["']?\s{0,8}[:=]\s{0,8}/g
 
-/** A value: in quotes, also of JSON within a text; with parts, of which all that follows is meant; or a word. */
+/** A value: in quotes, also of JSON within a text; with parts, up to the end; or a word. */
 const valued = /\\*"(?:[^"\\]|\\.)*"?|'[^']*'?|[{[][^]*|[^\s,;&<>}\]]+/y
 
-/** Text without the values whose names are secret. */
+/** Returns text without the values of secret names. */
 const unnamed = (text: string): string => {
   const [names, values] = [new RegExp(named), new RegExp(valued)]
   let [left, end] = ["", 0]
@@ -99,7 +99,7 @@ const textOf = (text: string, depth: number): string => {
     return walked === JSON.stringify(json.value) ? text : walked
   }
   const [first = "", ...more] = text.split("\n")
-  // Each line is a value of its own.
+  // Each line is one value.
   if (more.length > 0 && /^\s*[[{]/.test(first) && parsed(first) !== undefined) {
     return [first, ...more].map((line) => textOf(line, depth + 1)).join("\n")
   }
@@ -114,16 +114,16 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 }
 
-/** The deepest value that is looked into; what lies deeper is hidden. */
+/** The deepest level that is read. Deeper values are hidden. */
 const deepest = 100
 
-/** Fields by which an entry of a list says what it is: `{ "name": "password", "value": "…" }`. */
+/** Fields that name an entry of a list: `{ "name": "password", "value": "…" }`. */
 const namings: ReadonlySet<string> = new Set(["name", "key", "field", "header", "k", "n"])
 
 const namesSecret = ([name, value]: readonly [string, unknown]): boolean =>
   namings.has(name.toLowerCase()) && typeof value === "string" && isSecret(value)
 
-/** The value without secrets. `path` is the name of what it is in: the `number` of a `card` is one, of an `order` none. */
+/** Returns the value without secrets. `path` names its parents: the `number` of a `card` is secret, that of an `order` is not. */
 const walk = (value: unknown, depth: number, path = ""): unknown => {
   if (depth > deepest) return mark
   if (typeof value === "string") return textOf(value, depth)
@@ -144,9 +144,9 @@ const walk = (value: unknown, depth: number, path = ""): unknown => {
 }
 
 /**
- * Hides values whose names say that they are secret: passwords, tokens, cookies, numbers of cards and the like, in JSON, also
- * within its texts, in forms, XML and lines of a log; and `Bearer` and `Basic` credentials and passwords of URLs wherever they
- * stand. It hides bytes that are no text, since nobody can say what is in them.
+ * Hides the values of secret names, such as passwords, tokens, cookies and card numbers, in JSON, forms, XML and log lines. It
+ * hides `Bearer` and `Basic` credentials and passwords of URLs everywhere. It hides bytes that are not a text, because it
+ * cannot search them.
  */
 export const standard: Redact = ({ body, error, headers, history, id }) => {
   const told = (text: string) => textOf(text, 0)
@@ -165,5 +165,5 @@ export const standard: Redact = ({ body, error, headers, history, id }) => {
   }
 }
 
-/** Hides nothing: for bodies without secrets, or to see the bytes of one that is no text. */
+/** Hides nothing. Use it for bodies without secrets, or to see bytes that are not a text. */
 export const none: Redact = (content) => content

@@ -6,22 +6,22 @@ import * as Scope from "effect/Scope"
 import * as BrokerSource from "./BrokerSource.ts"
 import * as Console from "./Console.ts"
 
-/** A console that is open. */
+/** An open console. */
 export interface OpenConsole extends Console.Console, AsyncDisposable {
-  /** Stops its jobs, waits for them, and closes its connections. */
+  /** Stops its jobs, waits for their ends, and closes its connections. */
   readonly close: () => Promise<void>
 }
 
-/** Options of {@link openConsole}: those of `Console.make`, and where the config file is. */
+/** Options of {@link openConsole}: those of `Console.make`, and the config file. */
 export interface OpenOptions extends Omit<Console.Options, "brokers"> {
-  /** The config file that names brokers and queues. Default: as `loadConfig` finds it. */
+  /** The path of the config file. Default: the file that `loadConfig` finds. */
   readonly config?: Configuration.Options | undefined
 }
 
 /**
  * Opens a console for the brokers and queues of the config file.
  *
- * Rejects with a `ConfigFileError` where the file is wrong, and with RangeError for an option that is.
+ * Rejects with a `ConfigFileError` for a wrong file, and with a `RangeError` for a wrong option.
  *
  * @example
  * ```ts no-run

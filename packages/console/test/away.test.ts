@@ -38,7 +38,7 @@ describe("a broker that is away", () => {
       assert.strictEqual(page.status, 200)
       assert.match(page.text, /<b>local does not answer\.<\/b>.*the connection was refused/)
       assert.include(page.text, "letters unknown")
-      assert.include(page.text, "Browsed at all 1 letter")
+      assert.include(page.text, "Browsed all 1 letter")
       assert.notInclude(page.text, "cannot count")
       const cause = yield* get(World.linkTo(causes, "/group"))
       assert.include(cause.text, "order-1")

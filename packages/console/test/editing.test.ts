@@ -36,7 +36,7 @@ describe("an edited copy", () => {
       const editor = yield* edit
       const shown = `{\n"pieces": "two",\n"n": 12345678901234567890\n}`
       assert.include(World.decoded(editor.text), shown)
-      assert.include(editor.text, "with a line for each value")
+      assert.include(editor.text, "formatted with one value a line")
       const body = `{\r\n  "pieces": 2,\r\n  "n": 12345678901234567890\r\n}`
       const preview = yield* submit(editor, "/edit/preview", { headers: `${headers}\r\ntenant: acme`, body })
       const seen = World.decoded(preview.text)
@@ -45,7 +45,7 @@ describe("an edited copy", () => {
       assert.include(seen, "Redrive the copy to orders")
       const sent = yield* submit(preview, "/edit/send")
       const ended = yield* settled(sent.headers.get("location")!)
-      assert.include(ended.text, "it has succeeded")
+      assert.include(ended.text, "has succeeded")
       assert.include(ended.text, "is removed")
       assert.lengthOf(consumed, 1)
       assert.deepInclude(consumed[0]![1], { tenant: "acme" })
@@ -73,12 +73,12 @@ describe("an edited copy", () => {
       const preview = yield* submit(yield* edit, "/edit/preview", { headers, body: "{}" })
       const sent = yield* submit(preview, "/edit/send")
       const ended = yield* settled(sent.headers.get("location")!)
-      assert.include(ended.text, "it still waits, or is in work")
+      assert.include(ended.text, "is still queued or in work")
       assert.include(ended.text, "is kept")
       assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
       // Letters may have changed, so that it leads to another look.
       yield* settled((yield* submit(page, "/edit")).headers.get("location")!)
-      assert.include((yield* submit(page, "/edit")).text, "An edited copy has gone before.")
+      assert.include((yield* submit(page, "/edit")).text, "An edited copy exists already.")
     })
   )
 
@@ -108,11 +108,11 @@ describe("an edited copy", () => {
       const wrong = [
         [{ headers, body }, /nothing was changed/],
         [{ headers, body: "{" }, /the body is not JSON/],
-        [{ headers: "no header", body }, /is no header/],
-        [{ headers: `${headers}\r\n\r\ntenant: acme`, body }, /"" is no header/],
-        [{ headers: `${headers}\n \t\ntenant: acme`, body: "{}" }, /is no header/],
-        [{ headers: `# a: b\n${headers}`, body: "{}" }, /"# a: b" is no header/],
-        [{ headers: "requeue: x", body }, /Requeue's own/],
+        [{ headers: "no header", body }, /is not a valid header/],
+        [{ headers: `${headers}\r\n\r\ntenant: acme`, body }, /"" is not a valid header/],
+        [{ headers: `${headers}\n \t\ntenant: acme`, body: "{}" }, /is not a valid header/],
+        [{ headers: `# a: b\n${headers}`, body: "{}" }, /"# a: b" is not a valid header/],
+        [{ headers: "requeue: x", body }, /belongs to Requeue/],
         [{ headers, body: `"${"x".repeat(70_000)}"` }, /more than 65536 bytes/]
       ] as const
       for (const [fields, why] of wrong) {
@@ -126,7 +126,7 @@ describe("an edited copy", () => {
   it.effect("is none of a letter that cannot be shown as it is, and the page says why", () =>
     Effect.gen(function* () {
       const reasons: ReadonlyArray<readonly [Partial<World.Letter>, RegExp]> = [
-        [{ body: new Uint8Array([0xff, 0]) }, /its body is no text/],
+        [{ body: new Uint8Array([0xff, 0]) }, /its body is not text/],
         [{ body: "x".repeat(70_000) }, /more than 65536 bytes/],
         [{ body: "a\r\nb" }, /characters that a page cannot show/],
         [{ headers: { "content-encoding": "gzip" } }, /its body is encoded: gzip/],
@@ -150,7 +150,7 @@ describe("an edited copy", () => {
       )
       yield* consume()
       const editor = yield* edit
-      assert.include(editor.text, "Headers go as they are")
+      assert.include(editor.text, "The headers stay unchanged")
       assert.notInclude(editor.text, "hunter2")
       const preview = yield* submit(editor, "/edit/preview", { headers: "authorization: x", body: "{}" })
       assert.notInclude(preview.text, "hunter2")

@@ -28,7 +28,7 @@ describe("events", () => {
   it.effect("of consumers are those that go wrong, the newest first", () =>
     Effect.gen(function* () {
       const { broker, console, get } = yield* World.make({ authorize })
-      assert.include((yield* get("/events")).text, "has no consumer that tells its events")
+      assert.include((yield* get("/events")).text, "No consumer in this process reports events")
       const program = Effect.gen(function* () {
         const retry = RetryPolicy.make({ backoff: Backoff.constant(1000), maxRetries: 1 })
         const options = { retry, onEvent: console.onEvent("local") }
@@ -47,7 +47,7 @@ describe("events", () => {
       assert.deepStrictEqual(rows(page), [
         ["orders local", "dead letter in orders.dlq, retries-exhausted", "Error: HTTP 503", "order-1"],
         ["orders local", "attempt 2 failed", "Error: HTTP 503", "order-1"],
-        ["orders local", "again after 1s", "Error: HTTP 503", "order-1"],
+        ["orders local", "retry after 1s", "Error: HTTP 503", "order-1"],
         ["orders local", "attempt 1 failed", "Error: HTTP 503", "order-1"]
       ])
       const bad = yield* get("/events?kind=bad")
@@ -139,7 +139,7 @@ describe("events", () => {
       const paused = yield* get(World.linkTo(page, "/events"))
       assert.notInclude(paused.text, "data-live")
       assert.lengthOf(rows(paused), 1)
-      const [, path] = /href="(\/events)">Go on</.exec(paused.text)!
+      const [, path] = /href="(\/events)">Continue</.exec(paused.text)!
       assert.lengthOf(rows(yield* get(path!)), 2)
     })
   )
@@ -152,11 +152,11 @@ describe("events", () => {
       const response = yield* Effect.promise(() => console.fetch(request, { address: "127.0.0.1" }))
       const reader = response.body!.getReader()
       const read = Effect.promise(async () => new TextDecoder().decode((await reader.read()).value))
-      assert.include(yield* read, "Nothing yet")
+      assert.include(yield* read, "No events yet")
       for (const because of ["handler", "broker"] as const) hook({ _tag: "BackoffLeft", queue: "orders", because })
       const next = yield* Effect.forkChild(read)
       yield* TestClock.adjust("2 seconds")
-      assert.lengthOf([...(yield* Fiber.join(next)).matchAll(/takes messages again/g)], 2)
+      assert.lengthOf([...(yield* Fiber.join(next)).matchAll(/resumes/g)], 2)
       yield* Effect.promise(() => reader.cancel())
     })
   )

@@ -93,7 +93,7 @@ describe("an export", () => {
     })
   )
 
-  it.effect("marks a letter of which something is hidden, which no import takes", () =>
+  it.effect("marks a letter with hidden parts, which no import takes", () =>
     Effect.gen(function* () {
       const { ask, audit, publish } = yield* made()
       const large = JSON.stringify({ note: "x".repeat(300_000), password: "hunter2" })
@@ -146,7 +146,7 @@ describe("an export", () => {
       })
       for (let turns = 0; turns < 50; turns++) yield* turn
       assert.deepInclude(audit.at(-1), { event: "end", outcome: "reader" })
-      assert.match((yield* job).text, /The browser stopped reading\. All letters are where they were/)
+      assert.match((yield* job).text, /The browser stopped reading\. All letters are still in the queue/)
       assert.strictEqual(yield* left, 200)
       assert.lengthOf(yield* letters(broker), 200)
     })

@@ -50,7 +50,7 @@ describe("a job that stopped", () => {
       const counted = yield* ended(yield* submit(cause, "/plan"))
       assert.match(counted.text, /of other causes<\/dt><dd><span class="strong">1</)
       const page = yield* ended(yield* submit(counted, "/redrive", { how: "stages" }))
-      assert.match(page.text, /It stopped\..*Start a consumer, then go on\..*Count what is left…/s)
+      assert.match(page.text, /The job stopped\..*Start a consumer, then go on\..*Count what is left…/s)
       yield* Effect.provideService(
         Consumer.start("orders", {}, () => {}),
         Broker.Broker,
@@ -73,7 +73,7 @@ describe("a job that stopped", () => {
       wait(true)
       const page = yield* stopped(yield* submit(cause, "/park"))
       wait(false)
-      assert.match(page.text, /It stopped\..*An operator stopped it\..*Park what is left/s)
+      assert.match(page.text, /The job stopped\..*An operator stopped it\..*Park what is left/s)
       assert.strictEqual(yield* left, 4)
       const done = yield* ended(yield* submit(page, "/park"))
       assert.match(done.text, /<h1>Park: Error: no sku<\/h1>/)
@@ -87,7 +87,7 @@ describe("a job that stopped", () => {
       wait(true)
       const page = yield* stopped(yield* submit(cause, "/purge", { name: "orders.dlq" }))
       wait(false)
-      assert.match(page.text, /It stopped\..*Purge what is left/s)
+      assert.match(page.text, /The job stopped\..*Purge what is left/s)
       assert.strictEqual((yield* submit(page, "/purge")).status, 400)
       yield* ended(yield* submit(page, "/purge", { name: "orders.dlq" }))
       assert.strictEqual(yield* left, 1)
@@ -119,7 +119,7 @@ describe("a dry run", () => {
       const { cause, ended, get, submit } = yield* made
       yield* ended(yield* submit(cause, "/plan"))
       const { text } = yield* get("/jobs")
-      assert.match(text, /data-label="state">counted<.*data-label="done"><span class="zero">0</s)
+      assert.match(text, /data-label="state">counted<.*data-label="count"><span class="strong">3</s)
     })
   )
 })

@@ -44,7 +44,7 @@ describe("a filter", () => {
         assert.include(text, `<b>${count} letter${count === 1 ? "" : "s"} found.</b>`, JSON.stringify(filter))
       }
       const { text } = yield* filtered({ error: "shop", since: "1h" })
-      assert.include(World.decoded(text), `Only letters with:<b>error with "shop"; given up since 1h ago</b>`)
+      assert.include(World.decoded(text), `Only letters with:<b>error with "shop"; dead-lettered since 1h ago</b>`)
     })
   )
 
@@ -56,7 +56,7 @@ describe("a filter", () => {
       assert.include(cause.text, ">new-1<")
       assert.notInclude(cause.text, ">old-1<")
       const counted = yield* done(yield* submit(page, "/plan"))
-      assert.include(World.decoded(counted.text), `letters, only error with "shop", given up since 1h ago`)
+      assert.include(World.decoded(counted.text), `letters, only error with "shop", dead-lettered since 1h ago`)
       assert.include(counted.text, "Redrive 1 letter<")
       // The letters are those of the time of the dry run.
       yield* TestClock.adjust("2 hours")
@@ -165,7 +165,7 @@ describe("parked letters", () => {
       const { broker, publish, settled, submit } = yield* World.make({ audit })
       yield* publish({ id: "order-1" }, { id: "order-2" })
       const begun = yield* submit(yield* settled(World.deadLetters), "/park")
-      assert.match((yield* settled(begun.headers.get("location")!)).text, /It failed\..*the disk is full/)
+      assert.match((yield* settled(begun.headers.get("location")!)).text, /The job failed\..*the disk is full/)
       assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 2)
     })
   )

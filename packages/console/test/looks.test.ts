@@ -20,13 +20,13 @@ describe("a look that the broker counts", () => {
       const { follow, get, publish, settled, submit } = yield* World.make({}, counting)
       yield* publish({ id: "order-1" }, { id: "order-2" })
       const first = yield* get(World.deadLetters)
-      assert.include(first.text, "memory counts a look as a delivery of each letter")
-      assert.include(first.text, "Nobody has browsed yet")
+      assert.include(first.text, "memory counts a browse as a delivery of each letter")
+      assert.include(first.text, "No browse yet")
       yield* follow(yield* submit(first, "/look", { limit: "1" }))
       const browsed = yield* settled(World.deadLetters)
-      assert.match(browsed.text, /Browsed at 1 of 2 letters/)
+      assert.match(browsed.text, /Browsed 1 of 2 letters/)
       const cause = yield* get(World.linkTo(browsed, "/group"))
-      assert.include(cause.text, "It is counted first: memory counts a look")
+      assert.include(cause.text, "A dry run counts the letters first. memory counts a browse")
     })
   )
 
@@ -45,7 +45,7 @@ describe("a look that the broker counts", () => {
       yield* full.publish({ id: "order-1" })
       yield* full.submit(yield* full.get(World.deadLetters), "/look", { limit: "100" })
       const { text } = yield* full.settled(World.deadLetters)
-      assert.match(text, /The look failed\..*the disk is full/)
+      assert.match(text, /The browse failed\..*the disk is full/)
       assert.notInclude(text, "from the shop")
     })
   )
@@ -117,17 +117,17 @@ describe("a redrive", () => {
       assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
       const jobs = yield* get("/jobs")
       const links = [...jobs.text.matchAll(/href="(\/job[?][^"]+)"/g)].map(([, href]) => href!)
-      assert.include((yield* get(links[1]!)).text, `<a href="${links[0]!}">The redrive that followed</a>`)
+      assert.include((yield* get(links[1]!)).text, `<a href="${links[0]!}">Open the redrive that followed</a>`)
     })
   )
 })
 
 describe("a job", () => {
   for (const [countsRemedy, words] of [
-    [undefined, "waits until it is known what became of the letters, 1m at most."],
+    [undefined, "the job waits until the outcome of its letters is known, 1m at most."],
     [
       "Give the option eyes",
-      "waits 1m, or until all have come back: with this configuration, memory does not report whether redriven letters were handled. Give the option eyes."
+      "the job waits 1m, or until all its letters have come back: with this configuration, memory does not report whether redriven letters were handled. Give the option eyes."
     ]
   ] as const) {
     it.effect(
@@ -141,11 +141,11 @@ describe("a job", () => {
           yield* publish({ id: "order-1" })
           const causes = yield* settled(World.deadLetters)
           const counted = yield* settled((yield* submit(causes, "/plan")).headers.get("location")!)
-          assert.include(counted.text, `Behind each stage it ${words}`)
+          assert.include(counted.text, `After each stage, ${words}`)
           const begun = yield* submit(counted, "/redrive", { how: "stages" })
           yield* TestClock.adjust("1 second")
           const running = yield* follow(begun)
-          assert.include(running.text, `Behind each stage it ${words}`)
+          assert.include(running.text, `After each stage, ${words}`)
         })
     )
   }
@@ -157,7 +157,7 @@ describe("a job", () => {
       const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
       const begun = yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
       const ended = yield* settled(begun.headers.get("location")!)
-      assert.include(ended.text, "nothing leaves their queue. Start a consumer, then go on.")
+      assert.include(ended.text, "no letter leaves their queue. Start a consumer, then go on.")
     })
   )
 
@@ -278,8 +278,8 @@ describe("a look whose broker fails", () => {
       const { get, settled } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
       yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
       const page = yield* settled(World.deadLetters)
-      assert.match(page.text, /The look failed\..*the connection was lost/)
-      assert.include((yield* get(World.deadLetters)).text, "Look again")
+      assert.match(page.text, /The browse failed\..*the connection was lost/)
+      assert.include((yield* get(World.deadLetters)).text, "Browse again")
     })
   )
 
@@ -303,7 +303,7 @@ describe("a look whose broker fails", () => {
       const { status, text } = yield* get(World.deadLetters)
       assert.strictEqual(status, 200)
       assert.match(text, /local does not answer\..*it is away/)
-      assert.match(text, /Browsed at all 1 letter\b/)
+      assert.match(text, /Browsed all 1 letter\b/)
       assert.include(text, "from the shop")
     })
   )

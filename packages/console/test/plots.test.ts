@@ -123,10 +123,10 @@ describe("the plot of a schedule", () => {
 
   it("says where it ends", () => {
     const ends = (name: string) => drawn(forms[name]!.retry!)
-    assert.match(ends("fixed"), />\s*given up\s*</)
-    assert.match(ends("days"), /given up, after 20d at the latest/)
-    assert.match(ends("forever"), /and so on, without an end/)
-    assert.match(ends("thousands"), /and 4,900 more; given up after 204d 5h at the latest/)
+    assert.match(ends("fixed"), />\s*dead-lettered\s*</)
+    assert.match(ends("days"), /dead-lettered after 20d at the latest/)
+    assert.match(ends("forever"), /and so on, without end/)
+    assert.match(ends("thousands"), /and 4,900 more; dead-lettered after 204d 5h at the latest/)
   })
 
   it("has the same as a table", () => {
@@ -212,7 +212,7 @@ describe("the diagram of a plan", () => {
     )
     assert.deepStrictEqual(
       discarding.map(({ ways }) => ways.map(({ label }) => label)),
-      [["acknowledged: gone", "given up: gone, no dead letter is kept"]]
+      [["acknowledged: gone", "discarded: no dead letter is kept"]]
     )
   })
 })

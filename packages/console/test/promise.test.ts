@@ -47,7 +47,7 @@ describe("openConsole", () => {
     assert.instanceOf(await rejected({ config: { cwd, file: "missing.yaml" } }), ConfigFileError)
     assert.match(String(await rejected({ base: "requeue/../x" })), /RangeError: Console\.make.*base must be a path/)
     assert.match(String(await rejected({ redcat: 1 })), /RangeError: Console\.make.*redcat/)
-    assert.match(String(await rejected({ hosts: ["ops.example.com"] })), /RangeError.*authorize must be given/)
+    assert.match(String(await rejected({ hosts: ["ops.example.com"] })), /RangeError.*needs authorize/)
     assert.match(String(await rejected({ audit: undefined })), /RangeError.*audit/)
   })
 })

@@ -56,7 +56,7 @@ describe("a job", () => {
           yield* TestClock.adjust("1 second")
           for (const ended of [filtered, World.deadLetters]) {
             const { text } = yield* get(ended)
-            assert.match(text, /The look failed\..*it was ended by job \w+ of root, which works on orders\.dlq/)
+            assert.match(text, /The browse failed\..*job \w+ of root ended the browse, because it works on orders\.dlq/)
           }
         }
         const job = World.linkTo(yield* get("/jobs"), "/job")
@@ -73,7 +73,10 @@ describe("a job", () => {
       yield* submit(page, "/plan")
       yield* TestClock.adjust("1 second")
       const waiting = yield* get(filtered)
-      assert.include(waiting.text, "Looking: nothing yet. A look waits for the broker, and for a job or another look")
+      assert.include(
+        waiting.text,
+        "Browsing: no letters yet. A browse waits for the broker, for a job, and for another browse"
+      )
       yield* TestClock.adjust("1 second")
       assert.match((yield* settled(World.linkTo(yield* get("/jobs"), "/job"))).text, /Redrive 3 letters</)
       assert.match((yield* settled(filtered)).text, /1 letter found/)
@@ -105,7 +108,7 @@ describe("a job", () => {
       yield* TestClock.adjust("1 second")
       yield* submit(page, "/park")
       const { text } = yield* settled(World.linkTo(yield* get("/jobs"), "/job"))
-      assert.include(text, "a look of this console has not given the letters of orders.dlq back within 30s")
+      assert.include(text, "a browse in this console has not returned the letters of orders.dlq within 30s")
       assert.strictEqual((yield* own.admin.counts("orders.dlq")).ready, 3)
       // So that the console can close.
       yield* TestClock.adjust("2 hours")

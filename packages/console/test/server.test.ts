@@ -110,11 +110,11 @@ describe("a server", () => {
   it.live("listens to more than this machine only with authentication", () =>
     Effect.gen(function* () {
       const { console } = yield* open()
-      assert.throws(() => NodeServer.serve(console, { host: "0.0.0.0" }), /must have authentication/)
-      assert.throws(() => NodeServer.serve(console, { host: "::" }), /must have authentication/)
+      assert.throws(() => NodeServer.serve(console, { host: "0.0.0.0" }), /needs authentication/)
+      assert.throws(() => NodeServer.serve(console, { host: "::" }), /needs authentication/)
       const authorize = Authorization.basic([{ name: "ops", password: "a-long-password", role: "view" }])
       const guarded = yield* open({ authorize })
-      assert.throws(() => NodeServer.serve(guarded.console, { host: "0.0.0.0" }), /by which names/)
+      assert.throws(() => NodeServer.serve(guarded.console, { host: "0.0.0.0" }), /needs the names of its hosts/)
       const named = yield* open({ authorize, hosts: ["ops.localhost"] })
       const url = yield* NodeServer.serve(named.console, { host: "0.0.0.0", port: 0 })
       assert.match(url.href, /^http:\/\/ops\.localhost:\d+\/$/)

@@ -68,7 +68,7 @@ describe("a purge", () => {
       held = 3
       const begun = yield* post("/purge", fields)
       const { text } = yield* settled(begun.headers.get("location")!)
-      assert.match(text, /removed<\/dt><dd><span class="zero">0<.*with another reader.*<span class="alarm">3</)
+      assert.match(text, /removed<\/dt><dd><span class="zero">0<.*held by another reader.*<span class="alarm">3</)
     })
   )
 
@@ -101,7 +101,7 @@ describe("a dry run", () => {
       isRead = true
       const plan = yield* submit(causes, "/plan")
       const { text } = yield* settled(plan.headers.get("location")!)
-      assert.match(text, /with another reader[^]*?the broker does not tell/)
+      assert.match(text, /held by another reader[^]*?the broker does not report it/)
     })
   )
 })
@@ -111,6 +111,7 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const own = yield* MemoryBroker.make()
       const browse: Broker.Admin["browse"] = (...args) => Effect.delay(own.admin.browse(...args), "10 seconds")
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
       const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
       const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
       const authorize = Authorization.everybody("root", "purge")
@@ -126,7 +127,7 @@ describe("a stream", () => {
         const { done, value } = await reader.read()
         return { done, value: new TextDecoder().decode(value) }
       })
-      assert.include((yield* read).value, "Looking")
+      assert.include((yield* read).value, "Browsing")
       yield* TestClock.adjust("20 seconds")
       yield* post("/purge", { broker: "local", queue: "orders.dlq", name: "orders.dlq", token: token(page) })
       yield* TestClock.adjust("1 second")

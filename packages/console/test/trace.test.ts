@@ -57,7 +57,7 @@ describe("a trace", () => {
     for (const template of wrong) {
       assert.throws(
         () => Console.make({ brokers: [source], audit: () => {}, traceUrl: template }),
-        /Console\.make: traceUrl must be an address by http or https with \{traceId\}/,
+        /Console\.make: traceUrl must be a URL by http or https with \{traceId\}/,
         template
       )
     }

@@ -160,10 +160,13 @@ describe("spans of one message", () => {
     const [exception] = stage.recorder.named("process orders")[0]?.events ?? []
     const { "exception.stacktrace": stacktrace, ...rest } = exception?.attributes ?? {}
     assert.strictEqual(exception?.name, "exception")
-    assert.deepStrictEqual(rest, { "exception.type": "PermanentError", "exception.message": "card of ***" })
+    assert.deepStrictEqual(rest, {
+      "exception.type": "PermanentError",
+      "exception.message": "card of ***, caused by TypeError: *** has no card"
+    })
     assert.match(
       String(stacktrace),
-      /^PermanentError: card of \*\*\*\n {4}at .*charge\*\*\* .*\n(.*\n)*caused by: TypeError: \*\*\* has no card\n {4}at /
+      /^PermanentError: card of \*\*\*, caused by .*\n {4}at .*charge\*\*\* .*\n(.*\n)*caused by: TypeError: \*\*\* has no card\n {4}at /
     )
   })
 

@@ -1,7 +1,7 @@
 /**
  * Operations for programs without Effect: the dead letters and the delayed messages of a connection of `connect`.
  *
- * Every call has the options, the answer and the errors of the module's own call, and rejects where that fails.
+ * Every call has the options, the result and the errors of the call with Effect, and rejects where that one fails.
  */
 import type { Broker, BrokerError, QueueDefinition } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/port"
@@ -29,7 +29,7 @@ export {
 } from "./dead-letters/DeadLetters.ts"
 export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 
-// Written out, because editors show no docstrings of a type that is derived.
+// Written out: editors show no docstrings of a derived type.
 
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue {
@@ -37,13 +37,13 @@ export interface DeadLetterQueue {
   readonly queue: string
   /** Returns the number of letters; `undefined` where the broker cannot count. */
   readonly count: () => Promise<number | undefined>
-  /** Returns whether the broker has the queue; also `true` where it cannot tell. */
+  /** Returns whether the broker has the queue; `true` if it does not report that. */
   readonly exists: () => Promise<boolean>
-  /** Returns why parts of the broker do not answer. The other calls leave out the letters there. */
+  /** Returns the errors of the parts of the broker that do not answer. The other calls leave out the letters there. */
   readonly missing: () => Promise<ReadonlyArray<BrokerError.BrokerError>>
   /**
-   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
-   * `break` or an error as well, all are given back; so they are when the connection is closed meanwhile, and then the loop
+   * Reads dead letters one after the other, and removes none: `for await (const letter of dead.read())`. When the loop ends,
+   * also by `break` or an error, all return to the queue. If the connection is closed, they return as well, and the loop
    * fails with `ConnectionClosed`.
    */
   readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
@@ -58,19 +58,19 @@ export interface DeadLetterQueue {
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Moves letters aside, to a queue without consumers. */
   readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
-  /** Publishes an edited copy of a letter that `list` has shown, and removes the original when that has succeeded. */
+  /** Publishes an edited copy of a letter from `list`, and removes the original once the copy has succeeded. */
   readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
-/** The delayed messages of one queue. Each call rejects with `Unsupported` where the broker cannot show them. */
+/** The delayed messages of one queue. Each call rejects with `Unsupported` if the broker cannot show them. */
 export interface DelayedQueue {
   /** The queue's name. */
   readonly queue: string
   /** Lists those that `filter` selects, the soonest due first. */
   readonly list: (options?: DelayedMessages.ListOptions) => Promise<DelayedMessages.Listing>
-  /** Counts those that `filter` selects: `selected` of the answer. */
+  /** Counts those that `filter` selects: `selected` of the result. */
   readonly count: (options?: DelayedMessages.CountOptions) => Promise<Omit<DelayedMessages.Listing, "messages">>
   /** Removes those that `filter` selects for good, or with `{ all: true }` all. */
   readonly purge: (options: DelayedMessages.PurgeOptions) => Promise<DelayedMessages.Purged>
@@ -98,9 +98,9 @@ export const deadLetters = (requeue: Requeue, queue: string): DeadLetterQueue =>
 }
 
 /**
- * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. Known are the policies
- * of this connection's consumers and of its config file; for others give `retry`, which counts for this call alone, or it is the
- * default policy. What acts on a queue that takes letters of another queue too needs `origin` or `force`.
+ * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. It knows the policies
+ * of this connection's consumers and of its config file. For other queues pass `retry`, which applies to this call only; its
+ * default is the default policy. Calls that change a queue with letters of another queue as well need `origin` or `force`.
  *
  * Rejects with RangeError for an option that is unknown or of another kind.
  */
@@ -114,7 +114,7 @@ export const deadLettersOf = async (
 }
 
 /**
- * Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found.
+ * The delayed messages of a queue. They are found by `retry`, the policy of the queue's consumers.
  *
  * @throws RangeError when the queue is not a text, or an option is unknown
  */
@@ -137,7 +137,7 @@ const deadLetterQueue = (
     ...promised(requeue, make, calls, refusals),
     read: (options) => {
       OptionNames.orThrow(refusals.read(options))
-      // It begins later, when the caller may have changed them.
+      // It begins later; the caller may have changed them by then.
       const own = options && { ...options }
       return reading(
         requeue,
@@ -147,7 +147,7 @@ const deadLetterQueue = (
   }
 }
 
-/** Begins when it is iterated, and gives all back when the iteration ends, however it does. */
+/** Begins when it is iterated, and returns all letters to the queue when the iteration ends. */
 const reading = (
   { close, run }: Requeue,
   read: Effect.Effect<DeadLetters.Letters, unknown, Broker.Broker | Scope.Scope>
@@ -159,7 +159,7 @@ const reading = (
       for (let page = await run(next); page !== undefined; page = await run(next)) yield* page
     } finally {
       await run(Effect.uninterruptible(Scope.close(scope, Exit.void))).catch((error: unknown) => {
-        // A connection that is closing gives them back: this waits for it.
+        // Waits for a closing connection to return them.
         if (error instanceof ConnectionClosed) return close()
         throw error
       })

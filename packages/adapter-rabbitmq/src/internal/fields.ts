@@ -68,6 +68,7 @@ export const fields = {
   topology,
   resolution: Delay.kind(10, 1000),
   maxDelayQueues: OptionKind.whole(1, 128),
+  maxOtherDelayQueues: OptionKind.whole(4, 128),
   prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
   assert: Assert,
   management: OptionKind.nonEmpty,

@@ -94,6 +94,6 @@ test.runIf(node)(
     assert.instanceOf(error, BrokerError.BrokerError)
     assert.strictEqual(error.reason, "Throttled")
     assert.match(error.detail, /^the server blocks publishers: ./)
-    assert.strictEqual(error.remedy, "Look at the server's alarms for memory and disk")
+    assert.strictEqual(error.remedy, "Check the server's alarms for memory and disk")
   }
 )

@@ -207,7 +207,11 @@ describe.concurrent("an exchange that is made again with another type", () => {
         yield* Effect.promise(() => raw(url, (channel) => channel.deleteExchange(rung)))
         yield* broker.publish([outgoing(queue, "d")])
         yield* until("the end of one more", () => ended().length === 4, within)
-        yield* until("the second line", () => lines.some(({ line }) => line === "messages are accepted again"), within)
+        yield* until(
+          "the second line",
+          () => lines.some(({ line }) => line === "the server accepts messages again"),
+          within
+        )
       })
     )
     for (const [id, all] of Map.groupBy(runs, ({ id }) => id)) {

@@ -42,7 +42,7 @@ const policies: ReadonlyArray<
     {},
     [12, 12, 13]
   ],
-  ["random delays up to 11 hours", RetryPolicy.webhookSender, {}, [13, 25, 14]]
+  ["random delays up to 11 hours", RetryPolicy.webhookSender, {}, [13, 24, 14]]
 ]
 
 describe.runIf(management !== undefined)("a connection makes", () => {

@@ -41,11 +41,11 @@ test.each(told)("a redrive says that another reader %s", async (_, options, held
           yield* takeAndHold(`${queue}.dlq`, 3)
           // The management interface counts every five seconds.
           if (held !== undefined) yield* untilCounted(letters, held)
-          return yield* letters.redrive({ to: queue })
+          return yield* letters.redrive({ to: queue, create: true })
         })
       )
       assert.deepInclude(report, { redriven: 0, queued: 0, held })
-      assert.deepInclude(yield* letters.redrive({ to: queue }), { redriven: 3, held: 0 })
+      assert.deepInclude(yield* letters.redrive({ to: queue, create: true }), { redriven: 3, held: 0 })
     })
   )
 })
@@ -60,7 +60,7 @@ test("a redrive right after browsing has all letters", async () => {
         assert.lengthOf(yield* letters.group(), 1)
         assert.strictEqual(yield* letters.count, 6)
         assert.lengthOf(yield* letters.group(), 1)
-        assert.deepInclude(yield* letters.redrive({ to: queue }), { redriven: 6, queued: 0, held: 0 })
+        assert.deepInclude(yield* letters.redrive({ to: queue, create: true }), { redriven: 6, queued: 0, held: 0 })
       }
     })
   )

@@ -121,7 +121,7 @@ describe.runIf(isAtLeast(version, "4.3"))("a queue that delays by itself", () =>
     notEarly(runs, () => delay)
     const other = failing(queue, RetryPolicy.make({ backoff: Backoff.constant("1 second") }))
     const error = await on(named, () => Effect.flip(other.start))
-    assert.match(error.message, /delays otherwise: .*x-delayed-retry-min=300/)
+    assert.match(error.message, /the queue has other delays: .*x-delayed-retry-min=300/)
     const same = failing(queue, RetryPolicy.make({ maxRetries: 0, backoff: Backoff.constant(delay) }))
     await on(named, () => same.start)
   })

@@ -131,14 +131,14 @@ describe("a queue's plan", () => {
         )
         assert.include(
           findings.map(({ detail }) => detail),
-          `queue ${request.queue} keeps x-delivery-limit=50, with which it was made`
+          `queue ${request.queue} keeps x-delivery-limit=50 from when it was made`
         )
         yield* create(request)
       })
     )
   })
 
-  test("has bindings that only the management interface tells", async () => {
+  test("has bindings that only the management interface reports", async () => {
     const request = { queue: queueName("bound"), retry }
     await operated(({ create }) => create(request))
     const without = await operated(({ inspect }) => inspect(request))

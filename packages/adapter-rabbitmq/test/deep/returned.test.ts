@@ -125,7 +125,7 @@ describe("messages that nothing tells apart, while what they are copied into is 
         yield* Effect.promise(() => publish(letters, all))
         const dead = yield* DeadLetters.make(letters)
         const deleter = yield* Effect.forkScoped(deleting([queue], undefined, seen))
-        yield* Effect.retry(dead.redrive({ to: queue }), Schedule.recurs(5)).pipe(Effect.ignore)
+        yield* Effect.retry(dead.redrive({ to: queue, create: true }), Schedule.recurs(5)).pipe(Effect.ignore)
         deleter.interruptUnsafe()
         yield* allSeen([queue, letters, `${prefix}.v1.q.undelivered`], all, seen)
       })

@@ -52,6 +52,8 @@ const life = (context: TestContext, options: RabbitMqOptions.Options, bound: num
 describe.concurrent("a life through", () => {
   test("the ladder", (context) => life(context, { topology: "ladder" }, 300))
   test("the levels", (context) => life(context, { topology: "levels" }, 300))
+  // Every second digit only, so a delay outside the policy may last twice as long.
+  test("few levels", (context) => life(context, { maxOtherDelayQueues: 12 }, 1300))
   test("per-message TTL, of each queue's own", (context) => life(context, { topology: "perMessageTtl" }, 300))
   test("per-message TTL, shared", (context) => life(context, { topology: "perMessageTtlShared" }, 300))
   test("a queue per delay", (context) => life(context, { topology: "perDelayQueue" }, 1300))

@@ -41,7 +41,7 @@ describe.concurrent("of a FIFO queue, by one group after the other", () => {
           const all = yield* letters.list({ limit: 1000 })
           const some = yield* letters.list({ filter: ({ metadata }) => metadata.id.endsWith("-2") })
           const grouped = yield* letters.group()
-          const dry = yield* letters.redrive({ dryRun: true, to: "back.fifo" })
+          const dry = yield* letters.redrive({ dryRun: true, to: "back.fifo", create: true })
           const removed = yield* letters.purge({ filter: ({ metadata }) => metadata.id.endsWith("-1") })
           return { all: ids(all), some: ids(some), grouped: grouped.length, dry: dry.redriven, removed }
         })
@@ -56,7 +56,7 @@ describe.concurrent("of a FIFO queue, by one group after the other", () => {
     const { answer, queue } = await Effect.runPromise(
       withLetters(15, (letters) => Effect.flip(letters.purge({ filter: ({ metadata }) => /-[05]$/.test(metadata.id) })))
     )
-    assert.match(answer.message, /letters were not looked at.*first of each group/)
+    assert.match(answer.message, /letters were not browsed.*first of each group/)
     assert.notMatch(answer.message, /Call it again/)
     assert.isAbove(Number(Reflect.get(answer, "removed")), 0)
     assert.strictEqual(await left(behind, queue), 45 - Number(Reflect.get(answer, "removed")))
@@ -107,8 +107,8 @@ describe.concurrent("SQS drops what has the deduplication id of another message,
     const ids = await given((dlq, letters) =>
       Effect.gen(function* () {
         const aside = dlq.replace(".dlq.", ".later.")
-        yield* letters.park({ to: aside })
-        yield* (yield* DeadLetters.make(aside)).park({ to: dlq, force: aside })
+        yield* letters.park({ to: aside, create: true })
+        yield* (yield* DeadLetters.make(aside)).park({ to: dlq, create: true, force: aside })
         return dlq
       })
     )
@@ -142,7 +142,7 @@ describe.concurrent("SQS drops what has the deduplication id of another message,
             yield* untilEmpty(behind, queue)
           })
         )
-        yield* (yield* DeadLetters.make(dlq)).redrive({ to: work })
+        yield* (yield* DeadLetters.make(dlq)).redrive({ to: work, create: true })
       })
     )
     assert.deepStrictEqual((await drain(behind, work)).map(idOf), ["m", "m"])

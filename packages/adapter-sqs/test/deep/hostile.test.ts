@@ -71,7 +71,7 @@ test.concurrent("operators list, group, redrive and purge dead letters with such
       const letters = yield* DeadLetters.make(`${queue}.dlq`)
       assert.lengthOf(yield* letters.list(), 2)
       assert.isAbove((yield* letters.group()).length, 0)
-      yield* letters.redrive({ to: queue })
+      yield* letters.redrive({ to: queue, create: true })
       yield* untilEmpty(behind, `${queue}.dlq`)
       assert.strictEqual(
         yield* DeadLetters.make(queue).pipe(Effect.flatMap((all) => all.purge({ all: true, force: queue }))),

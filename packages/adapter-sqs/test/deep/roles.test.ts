@@ -24,7 +24,7 @@ const browse: Program = (queue) => Effect.flatMap(broker, (one) => Port.oldest(o
 const move: Program = (queue, url) => SqsOperator.startMove(`${queue}.dlq`, { url })
 const moves: Program = (queue, url) => SqsOperator.moves(`${queue}.dlq`, { url })
 const redrive: Program = (queue) =>
-  Effect.flatMap(DeadLetters.make(`${queue}.dlq`), (letters) => letters.redrive({ to: queue }))
+  Effect.flatMap(DeadLetters.make(`${queue}.dlq`), (letters) => letters.redrive({ to: queue, create: true }))
 
 /** Calls that fail at once, with the action that is missing. */
 const refused: ReadonlyArray<

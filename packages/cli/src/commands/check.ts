@@ -1,4 +1,4 @@
-/** `requeue check`: whether a broker can do what the policies ask. */
+/** `requeue check`: whether a broker supports the policies. */
 import { type Adapter, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -17,10 +17,13 @@ interface Checked extends Feasibility.Told {
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** Answers the requirement for which this queue cannot be planned, though the broker has the capability; `undefined` where it can. */
-const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
+/** Returns a requirement as the queue's plan changes it: refused, or met with delays that are rounded up. */
+const planned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.requestOf(queue)), {
-    onSuccess: () => undefined,
+    onSuccess: ({ lateness }): Checked | undefined =>
+      lateness === undefined
+        ? undefined
+        : { queue: queue.name, field: "retry.backoff", support: "emulated", detail: lateness },
     onFailure: ({ detail, field, remedy }): Checked => ({
       queue: queue.name,
       field,
@@ -36,10 +39,12 @@ const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adap
   const requirements = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
     ({ support, field }): Checked => ({ queue: name, field, ...Feasibility.describe(support) })
   )
-  const refused = yield* unplanned(queue, operator)
-  return refused === undefined
-    ? requirements
-    : [...requirements.filter(({ field }) => field !== refused.field), refused]
+  const changed = yield* planned(queue, operator)
+  if (changed === undefined) return requirements
+  const isImpossible = ({ field, support }: Checked) => field === changed.field && support === "impossible"
+  // A capability that is missing matters more than lateness.
+  if (changed.support === "emulated" && requirements.some(isImpossible)) return requirements
+  return [...requirements.filter(({ field }) => field !== changed.field), changed]
 })
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
@@ -63,10 +68,10 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
   })
 ).pipe(
   Command.withDescription(
-    "Checks the retry policies of queues against what the broker can do: exact, emulated, clamped or impossible. " +
-      "Connects, because what a broker can do depends on its version. Exit code 1 when something is impossible."
+    "Checks whether the broker supports the retry policies of queues: exact, emulated, clamped or impossible. " +
+      "Connects, because support depends on the broker's version. Exit code 1 if something is impossible."
   ),
-  Command.withShortDescription("Whether the broker can do what the policies ask"),
+  Command.withShortDescription("Whether the broker supports the policies"),
   Command.withExamples([
     { command: "requeue check", description: "Every queue of the config file's default broker" },
     { command: "requeue check --broker staging --queue orders --json", description: "One queue, for a script" },

@@ -1,4 +1,4 @@
-/** `requeue clean`: removes what the configuration no longer wants from the broker, and loses no message. */
+/** `requeue clean`: removes objects from the broker that the configuration no longer uses, and loses no message. */
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -19,11 +19,11 @@ const flags = {
   policy: Policy.flag,
   prefix: TextFlag.make("prefix").pipe(
     Flag.withMetavar("PREFIX"),
-    Flag.withDescription("Also everything under this former prefix, which no program uses any more"),
+    Flag.withDescription("Also remove everything under this former prefix, which no program uses any more"),
     Flag.optional
   ),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("List what would be removed, and leave everything where it is"),
+    Flag.withDescription("List what would be removed, and remove nothing"),
     Flag.withDefault(false)
   ),
   yes: Confirmation.yes
@@ -49,9 +49,9 @@ export const clean = Command.make("clean", flags, ({ dryRun, policy, prefix, yes
       if (found.objects.length === 0) return yield* say([], 0, () => "nothing is stale")
       if (dryRun) return yield* say(found.objects, 0, () => Cleaning.text({ ...found, notes: [] }))
       const messages = found.objects.reduce((sum, one) => sum + (one.messages ?? 0), 0)
-      const question = `Remove ${found.objects.length} objects of ${target.name}, and move their ${messages} messages to where they belong?`
+      const question = `Remove ${found.objects.length} objects of ${target.name}, and move their ${messages} messages to their queues?`
       if (!yes && !(yield* Confirmation.ask(question))) return yield* say([], 0, () => "nothing was removed")
-      yield* progress("removing what is stale, which takes 15 seconds or more")
+      yield* progress("removing stale objects, which takes 15 seconds or more")
       const report = yield* Interruption.gently(
         (signal) => operator.clean(requests, scope, signal),
         ({ moved, objects }) =>
@@ -68,15 +68,15 @@ export const clean = Command.make("clean", flags, ({ dryRun, policy, prefix, yes
   )
 ).pipe(
   Command.withDescription(
-    "Removes delay queues, exchanges and bindings that the queues no longer want, such as those of a former policy or " +
-      "topology. Their messages are moved to where they belong, with what is left of their delays. What is in use stays, " +
-      "with exit code 1. Interrupted, it loses nothing. Asks first, unless --yes or --dry-run is given."
+    "Removes delay queues, exchanges and bindings that the queues no longer use, such as those of a former policy or " +
+      "topology. Their messages move to their queues, with the rest of their delays. Objects in use stay, " +
+      "with exit code 1. An interruption loses no message. Asks first, unless --yes or --dry-run is given."
   ),
-  Command.withShortDescription("Remove what the queues no longer want, without losing a message"),
+  Command.withShortDescription("Remove objects that the queues no longer use, without losing a message"),
   Command.withExamples([
-    { command: "requeue clean --dry-run", description: "What is stale, for the whole config file" },
+    { command: "requeue clean --dry-run", description: "Stale objects, for the whole config file" },
     { command: "requeue clean --yes", description: "Removed, in a script" },
-    { command: "requeue clean --queue orders", description: "Only what bears the name of this queue" },
-    { command: "requeue clean --prefix former --yes", description: "Also what another prefix has left" }
+    { command: "requeue clean --queue orders", description: "Only objects with the name of this queue" },
+    { command: "requeue clean --prefix former --yes", description: "Also objects of another prefix" }
   ])
 )

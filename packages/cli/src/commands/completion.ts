@@ -1,4 +1,4 @@
-/** `requeue completion`: prints a script with which the shell completes commands and flags. */
+/** `requeue completion`: prints a script that lets the shell complete commands and flags. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Completions from "effect/cli/Completions"
@@ -14,12 +14,12 @@ export const completion = (root: () => Command.Command.Any) =>
       Effect.gen(function* () {
         const { result } = yield* Output
         const generated = Completions.generate("requeue", shell, Completions.fromCommand(root()))
-        // A comment in the script says how it was made.
+        // A comment in the script names the command that made it.
         const script = generated.replaceAll("requeue --completions", "requeue completion")
         yield* result({ shell, script }, () => script)
       })
   ).pipe(
-    Command.withDescription("Prints a script with which the shell completes requeue's commands and flags."),
+    Command.withDescription("Prints a script that lets the shell complete requeue's commands and flags."),
     Command.withShortDescription("Complete commands and flags in your shell"),
     Command.withExamples([
       { command: "requeue completion bash > ~/.local/share/bash-completion/completions/requeue", description: "bash" },

@@ -17,14 +17,14 @@ import { UsageError } from "../UsageError.ts"
 
 const roles: ReadonlyArray<Authorization.Action> = ["view", "bodies", "redrive", "purge"]
 
-/** The variable that has the password; an argument could be read by everybody on the machine. */
+/** The variable with the password: every user of the machine could read an argument. */
 const variable = "REQUEUE_CONSOLE_PASSWORD"
 
 const flags = {
   ...Target.flags,
   host: Flag.String("host").pipe(
     Flag.withMetavar("ADDRESS"),
-    Flag.withDescription(`The address to listen on. Another one than this machine's own wants ${variable}`),
+    Flag.withDescription(`The address to listen on. Other addresses than 127.0.0.1 require ${variable}`),
     Flag.withDefault("127.0.0.1")
   ),
   port: NumberFlag.whole("port", 0, 65_535).pipe(
@@ -33,18 +33,16 @@ const flags = {
   ),
   name: Flag.String("name").pipe(
     Flag.withMetavar("HOST"),
-    Flag.withDescription("A host by whose name it is reached, as ops.example.com; can be repeated"),
+    Flag.withDescription("A host name of the console, such as ops.example.com; can be repeated"),
     Flag.atLeast(0)
   ),
   proxy: Flag.String("proxy").pipe(
     Flag.withMetavar("ADDRESS"),
-    Flag.withDescription(
-      "A proxy before it, as 10.0.0.7 or 10.0.0.0/8, which tells the client's address; can be repeated"
-    ),
+    Flag.withDescription("A proxy that reports the client's address, such as 10.0.0.7 or 10.0.0.0/8; can be repeated"),
     Flag.atLeast(0)
   ),
   role: Flag.Literals("role", roles).pipe(
-    Flag.withDescription("The most that may be done: each includes those before it. Default: redrive"),
+    Flag.withDescription("What operators may do; each role includes those before it. Default: redrive"),
     Flag.withDefault("redrive" as const)
   ),
   audit: Flag.String("audit").pipe(
@@ -55,7 +53,7 @@ const flags = {
   traceUrl: TextFlag.make("trace-url").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(
-      "The address of a trace, as https://traces.example.com/trace/{traceId}: letters with traceparent link to it"
+      "The address of a trace, such as https://traces.example.com/trace/{traceId}: letters with traceparent link to it"
     ),
     Flag.optional
   ),
@@ -64,7 +62,7 @@ const flags = {
 
 type Loaded = typeof import("@requeue/console")
 
-/** The brokers that the flags name; of a config file, all those that have queues. */
+/** The brokers that the flags name. Default: all of the config file that have queues. */
 const brokersOf = (
   { BrokerSource: { ofConfiguration, operationsOf, queueOf, secretsOfAddress } }: Loaded,
   { broker, queue, ...rest }: Target.Flags
@@ -86,12 +84,12 @@ const brokersOf = (
     const chosen = Option.isNone(broker) ? all : all.filter(({ name }) => name === broker.value)
     if (chosen.length > 0) return chosen
     return yield* new UsageError({
-      detail: `${config.file} has no queue on the brokers that are meant`,
+      detail: `${config.file} has no queue on these brokers`,
       remedy: `Give --broker with one of ${all.map(({ name }) => name).join(", ")}`
     })
   })
 
-/** Turns what the console refuses into an error of arguments. */
+/** Turns a refusal of the console into an error of arguments. */
 const refusing = <A, E, R>(remedy: string, make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
   Effect.suspend((): Effect.Effect<A, E | UsageError, R> => {
     try {
@@ -115,7 +113,7 @@ export const console = Command.make(
       // Other commands do not need it.
       const loaded = yield* Effect.promise(() => import("@requeue/console"))
       const write = audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
-      // A file that cannot be written is told now, and not when somebody needs it.
+      // Fails now if the file cannot be written, and not when it is needed.
       if (audit !== "-") yield* Effect.tryPromise({ try: async () => write(""), catch: refusedAudit })
       const brokers = yield* brokersOf(loaded, rest)
       const who = Option.getOrElse(operator, Audit.user)
@@ -126,7 +124,7 @@ export const console = Command.make(
         `Set ${variable} to at least 12 characters, and --operator to a name without a colon`,
         () => Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
       )
-      const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy, or mend --trace-url`, () =>
+      const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy, or fix --trace-url`, () =>
         loaded.Console.make({
           brokers,
           hosts,
@@ -149,8 +147,8 @@ export const console = Command.make(
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    "Shows queues and dead letters of all brokers of the config file in a browser, and redrives them there. It listens on " +
-      `this machine alone, unless ${variable} has a password of at least 12 characters, which the browser then asks for with ` +
+    "Shows queues and dead letters of all brokers of the config file in a browser, where you can redrive them. It listens on " +
+      `this machine only, unless ${variable} has a password of at least 12 characters, which the browser then asks for with ` +
       "the name of --operator. Every operation has a line in the audit when it begins and when it ends."
   ),
   Command.withShortDescription("Queues and dead letters in a browser"),
@@ -158,7 +156,7 @@ export const console = Command.make(
     { command: "requeue console", description: "Every queue of the config file" },
     {
       command: "requeue console --role purge --audit audit.jsonl",
-      description: "All that there is to do, and who did it"
+      description: "With all rights, and a record of who did what"
     },
     { command: "requeue console --url amqp://localhost --queue orders", description: "Without a config file" }
   ])

@@ -42,11 +42,10 @@ export const create = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Creates what the queues need and the broker lacks: queues, dead-letter queues, delays. Existing objects stay as they " +
-      "are; one with other settings is an error, and so is a policy that requeue check refuses. See requeue plan for what " +
-      "would be created."
+    "Creates the missing objects of the queues: queues, dead-letter queues, delays. Existing objects stay unchanged; one with " +
+      "other settings is an error, and so is a policy that requeue check refuses. requeue plan shows what would be created."
   ),
-  Command.withShortDescription("Create what the queues need on the broker"),
+  Command.withShortDescription("Create the objects that the queues need on the broker"),
   Command.withExamples([
     { command: "requeue create", description: "For every queue of the config file's default broker" },
     { command: "requeue create --url amqp://localhost --queue orders", description: "Without a config file" }

@@ -1,4 +1,4 @@
-/** `requeue explain`: says in sentences what the configuration of a queue does. */
+/** `requeue explain`: describes the configuration of a queue in sentences. */
 import { Explanation } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -32,7 +32,7 @@ export const explain = Command.make("explain", flags, ({ config, policy, queue }
   })
 ).pipe(
   Command.withDescription(
-    "Says in sentences what the configuration of a queue does, and what it leaves to defaults: retries and their delays, " +
+    "Describes in sentences what the configuration of a queue does, and what it leaves to defaults: retries and their delays, " +
       "dead letters, batches, consumer backoff, limits. No broker is needed."
   ),
   Command.withShortDescription("A queue's configuration in sentences"),

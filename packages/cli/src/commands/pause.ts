@@ -1,4 +1,4 @@
-/** `requeue pause` and `requeue resume`: the broker gives a queue's messages to no consumer, and to consumers again. */
+/** `requeue pause` and `requeue resume`: the broker stops and resumes the delivery of a queue's messages. */
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { BrokerError } from "@requeue/core"
@@ -23,7 +23,7 @@ const setPaused = (flags: Target.Flags, isPaused: boolean) =>
             queue: name,
             reason: "Unsupported",
             detail: "this broker cannot hold back the messages of a queue",
-            remedy: "Stop its consumers; what is sent meanwhile waits"
+            remedy: "Stop its consumers; messages sent meanwhile wait"
           })
         })
       )
@@ -37,17 +37,17 @@ const setPaused = (flags: Target.Flags, isPaused: boolean) =>
 
 export const pause = Command.make("pause", Target.flags, (flags) => setPaused(flags, true)).pipe(
   Command.withDescription(
-    "Pauses queues at the broker: it takes what is sent, and gives nothing to consumers, on any host, until requeue " +
-      "resume. What consumers have already they finish. Only where the broker can do that: NSQ."
+    "Pauses queues at the broker: it accepts messages, and delivers none to any consumer until requeue " +
+      "resume. Consumers finish the messages that they have. Only NSQ supports this."
   ),
-  Command.withShortDescription("Hold back the messages of a queue, where the broker can"),
+  Command.withShortDescription("Hold back the messages of a queue, if the broker can"),
   Command.withExamples([{ command: "requeue pause --queue orders/billing", description: "Until resume" }])
 )
 
 export const resume = Command.make("resume", Target.flags, (flags) => setPaused(flags, false)).pipe(
   Command.withDescription(
-    "Ends what requeue pause has begun. On NSQ, a whole topic that somebody has paused stays so."
+    "Ends a pause of requeue pause. On NSQ, a topic that was paused by other means stays paused."
   ),
   Command.withShortDescription("End a pause"),
-  Command.withExamples([{ command: "requeue resume --queue orders/billing", description: "Consumers go on" }])
+  Command.withExamples([{ command: "requeue resume --queue orders/billing", description: "Consumers resume" }])
 )

@@ -1,4 +1,4 @@
-/** `requeue plan`: shows the objects that the queues need on the broker, and which of them are there. */
+/** `requeue plan`: shows the objects that the queues need on the broker, and which of them exist. */
 import { type Adapter, Plan } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -14,11 +14,13 @@ const flags = {
   ...Target.flags,
   policy: Policy.flag,
   offline: Flag.Boolean("offline").pipe(
-    Flag.withDescription("Do not connect: the plan for the broker's newest version, without what is there"),
+    Flag.withDescription(
+      "Do not connect: show the plan for the broker's newest version, without the state of the objects"
+    ),
     Flag.withDefault(false)
   ),
   mermaid: Flag.Boolean("mermaid").pipe(
-    Flag.withDescription("Draw the ways of the messages as a Mermaid flowchart"),
+    Flag.withDescription("Draw the paths of the messages as a Mermaid flowchart"),
     Flag.withDefault(false)
   ),
   all: Objects.all
@@ -73,7 +75,7 @@ export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy
               ? Plan.mermaid(plan)
               : [
                   header(plan),
-                  Objects.counts(plan.objects),
+                  Objects.counts(plan),
                   Objects.table(inspection?.objects ?? plan.objects, all, output.paint),
                   ...plan.notes.map((note) => `note: ${note}`)
                 ].join("\n")
@@ -86,13 +88,13 @@ export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy
   })
 ).pipe(
   Command.withDescription(
-    "Shows what each queue, with its dead letters and delays, becomes on the broker, and what of it is there: + missing, " +
+    "Shows the objects that each queue, with its dead letters and delays, needs on the broker, and their state: + missing, " +
       "~ different, = present, ? unknown. Changes nothing."
   ),
-  Command.withShortDescription("What a broker would be given, and how that differs from what it has"),
+  Command.withShortDescription("The objects that queues need on the broker, and which are missing or different"),
   Command.withExamples([
     { command: "requeue plan", description: "Every queue of the config file's default broker" },
-    { command: "requeue plan --offline --queue orders", description: "Without a connection, as a review sees it" },
+    { command: "requeue plan --offline --queue orders", description: "Without a connection, for a review" },
     { command: "requeue plan --queue orders --mermaid", description: "As a picture" },
     {
       command: "requeue plan --url amqp://localhost --queue orders --policy nsqRequeue",

@@ -24,10 +24,10 @@ const flags = {
   file: TextFlag.make("file").pipe(
     Flag.withAlias("f"),
     Flag.withMetavar("FILE"),
-    Flag.withDescription("A file that is the body"),
+    Flag.withDescription("A file with the body"),
     Flag.optional
   ),
-  raw: Flag.Boolean("raw").pipe(Flag.withDescription("Send bytes that are not JSON, too"), Flag.withDefault(false)),
+  raw: Flag.Boolean("raw").pipe(Flag.withDescription("Also accept bytes that are not JSON"), Flag.withDefault(false)),
   header: TextFlag.make("header").pipe(
     Flag.withAlias("H"),
     Flag.withMetavar("NAME=VALUE"),
@@ -41,7 +41,7 @@ const flags = {
   id: TextFlag.make("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
 }
 
-/** Makes a codec that leaves bytes as they are. */
+/** Makes a codec that does not change bytes. */
 const codec = (raw: boolean): Codec.Codec<Uint8Array> => ({
   contentType: raw ? undefined : "application/json",
   encode: (bytes) => bytes,
@@ -59,7 +59,7 @@ const read = Effect.fnUntraced(function* (body: Option.Option<string>, file: Opt
   return yield* Effect.tryPromise({
     try: () => readFile(path),
     catch: (error) => {
-      // With the name that was given, and not with the absolute path.
+      // With the given name, not with the absolute path.
       const detail = `--file: ${String(error).replace(path, () => file.value)}`
       return new UsageError({ detail, remedy: "Give a file that can be read" })
     }
@@ -110,7 +110,7 @@ export const send = Command.make("send", flags, ({ body, delay, file, header, id
   })
 ).pipe(
   Command.withDescription(
-    "Sends one message, and ends when the broker has confirmed it. The body is JSON unless --raw is given."
+    "Sends one message, and ends when the broker has confirmed it. The body must be JSON unless --raw is given."
   ),
   Command.withShortDescription("Send a message"),
   Command.withExamples([

@@ -28,7 +28,9 @@ const flags = {
   ),
   policy: Policy.flag,
   outage: DurationFlag.make("outage", 24 * hour).pipe(
-    Flag.withDescription("Simulate that what the handler needs is down for so long. Default: only the schedule"),
+    Flag.withDescription(
+      "Simulate an outage of this length of a dependency of the handler. Default: only the schedule"
+    ),
     Flag.optional
   ),
   rate: NumberFlag.positive("rate", 100_000).pipe(
@@ -36,7 +38,7 @@ const flags = {
     Flag.withDefault(10)
   ),
   share: NumberFlag.positive("share", 1).pipe(
-    Flag.withDescription("The part of handler runs that fail during the outage, above 0 and up to 1. Default 1"),
+    Flag.withDescription("The share of handler runs that fail during the outage, above 0 and up to 1. Default 1"),
     Flag.withDefault(1)
   ),
   handlerTime: DurationFlag.make("handler-time", hour).pipe(
@@ -44,21 +46,23 @@ const flags = {
     Flag.withDefault(100)
   ),
   concurrency: NumberFlag.whole("concurrency", 1, 100_000).pipe(
-    Flag.withDescription("Handlers at a time. Default: twice as many as the rate needs"),
+    Flag.withDescription(
+      "Handlers at a time. Default: those of the queue in the config file, else twice as many as the rate needs"
+    ),
     Flag.optional
   ),
   consumerBackoff: Flag.Literals("consumer-backoff", [...ConsumerBackoff.forms, "off"]).pipe(
     Flag.withDescription(
-      "The form of consumer backoff, which pauses the consumer while handlers fail. Default: as the queue of the config file says"
+      "The form of consumer backoff, which pauses the consumer while handlers fail. Default: that of the queue in the config file"
     ),
     Flag.optional
   ),
   rounds: NumberFlag.whole("rounds", 1, 10_000).pipe(
-    Flag.withDescription("How many outages are simulated. Default 20"),
+    Flag.withDescription("The number of simulated outages. Default 20"),
     Flag.withDefault(20)
   ),
   seed: NumberFlag.whole("seed", 0, 2 ** 32 - 1).pipe(
-    Flag.withDescription("Where the random numbers start; the same seed has the same result. Default 1"),
+    Flag.withDescription("The seed of the random numbers; the same seed has the same result. Default 1"),
     Flag.withDefault(1)
   )
 }
@@ -81,7 +85,7 @@ const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Ask
   return Effect.fail(new UsageError({ detail: `--${field}: ${detail}`, remedy }))
 }
 
-/** Simulates outages one after another, so that the program can be interrupted in between. */
+/** Simulates outages one after another, so the program can be interrupted in between. */
 const simulated = (scenario: Outage.Scenario, rounds: number) =>
   Effect.gen(function* () {
     const { done, progress } = yield* Output
@@ -112,10 +116,10 @@ export const simulate = Command.make("simulate", flags, (asked) =>
 ).pipe(
   Command.withDescription(
     "Shows the schedule of a retry policy: every delay, the most handler runs, the longest time. With --outage, simulates " +
-      "that what the handler needs is down while messages keep arriving: how many become dead letters, how large the " +
+      "that a dependency of the handler is down while messages keep arriving: how many become dead letters, how large the " +
       "backlog gets, how long it takes to recover. No broker is needed."
   ),
-  Command.withShortDescription("What a policy does: its schedule, and what an outage makes of it"),
+  Command.withShortDescription("A policy's schedule, and its effect in an outage"),
   Command.withExamples([
     { command: "requeue simulate --queue orders", description: "The schedule of a queue of the config file" },
     { command: "requeue simulate --policy webhookSender", description: "The schedule of a preset" },
@@ -125,7 +129,7 @@ export const simulate = Command.make("simulate", flags, (asked) =>
     },
     {
       command: "requeue simulate --policy '{\"maxRetries\":3}' --outage 1m --consumer-backoff consecutive",
-      description: "Whether pausing the consumer saves a policy that gives up early"
+      description: "Whether pausing the consumer saves a policy with few retries"
     }
   ])
 )

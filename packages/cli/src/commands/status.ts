@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as DeadLetterTarget from "../DeadLetterTarget.ts"
 import * as DurationFlag from "../DurationFlag.ts"
 import * as Existing from "../Existing.ts"
 import { Output } from "../Output.ts"
@@ -19,18 +20,18 @@ const flags = {
   policy: Policy.flag,
   watch: Flag.Boolean("watch").pipe(
     Flag.withAlias("w"),
-    Flag.withDescription("Go on until interrupted: in place on a terminal, else a line for each look"),
+    Flag.withDescription("Refresh until interrupted: in place on a terminal, else in new lines"),
     Flag.withDefault(false)
   ),
   interval: DurationFlag.make("interval", 24 * 60 * 60 * 1000).pipe(
-    Flag.withDescription("Time between two looks of --watch. Default: 2s"),
+    Flag.withDescription("Time between two refreshes of --watch. Default: 2s"),
     Flag.withDefault(2000)
   )
 }
 
 type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker | Output>
 
-/** Why parts of the broker have told nothing. */
+/** The errors of the parts of the broker that did not answer. */
 const missingOf = (queues: ReadonlyArray<QueueStatus.QueueStatus>) => queues.flatMap(({ missing = [] }) => missing)
 
 const isAway = (error: unknown): error is BrokerError.BrokerError =>
@@ -80,24 +81,25 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
       )
       yield* Partial.tell(missingOf(queues))
       const gone = queues.flatMap((each) => (each.isMissing ? [each.queue] : []))
-      const known = target.configured.map(({ name }) => name)
-      yield* Existing.check(gone, known)
+      yield* Existing.check(gone, { known: target.configured.map(({ name }) => name) })
+      const dead = queues.flatMap((each) => each.dead.flatMap(({ isMissing, queue }) => (isMissing ? [queue] : [])))
+      yield* Existing.check(dead, { known: target.configured.flatMap(DeadLetterTarget.of), isDead: true })
     })
     yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
   })
 ).pipe(
   Command.withDescription(
-    "Shows what waits in each queue: messages that are ready, in flight, delayed and by when they are due, dead, " +
-      "undelivered because their queue was gone, and how old the oldest is; and who consumes. What is not known is -, and " +
-      "a line below the table says why, as it does of each * what else that counts. " +
-      "A queue that the broker does not have is (missing), and a part of the broker that does not answer is told on " +
-      "standard error: the exit code is 1. " +
-      "Dead letters are those in the dead-letter queues that the queue's policy names."
+    "Shows the messages of each queue: ready, in flight, delayed and by when they are due, dead, " +
+      "undelivered because their queue was gone, the age of the oldest, and the number of consumers. - means unknown, and * marks " +
+      "a number with a remark: lines below the table explain both. " +
+      "A queue or a dead-letter queue that the broker does not have is missing, and a part of the broker that does not answer is named on " +
+      "standard error: then the exit code is 1. " +
+      "Dead letters are those in the dead-letter queues of the queue's policy, including those that a reader holds."
   ),
-  Command.withShortDescription("What waits: ready, in flight, delayed, dead"),
+  Command.withShortDescription("Messages that are ready, in flight, delayed, dead"),
   Command.withExamples([
     { command: "requeue status", description: "Every queue of the config file's default broker" },
-    { command: "requeue status --queue orders --queue mails --watch", description: "Two of them, all the time" },
+    { command: "requeue status --queue orders --queue mails --watch", description: "Two of them, refreshed" },
     { command: "requeue status --url amqp://localhost --queue orders --json", description: "For a script" }
   ])
 )

@@ -1,8 +1,8 @@
 /**
  * `requeue tail`: prints the messages of a queue as they come.
  *
- * No broker shows the messages that pass through a queue to somebody who does not consume it. So this command peeks at the
- * messages that wait, again and again. With `--take` it is a consumer, and takes the messages away.
+ * No broker shows the messages of a queue to a program that does not consume it. So this command browses the
+ * ready messages repeatedly. With `--take` it is a consumer, and removes the messages.
  */
 import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
 import { BoundedMap, Settlement } from "@requeue/core/port"
@@ -24,24 +24,24 @@ import { UsageError } from "../UsageError.ts"
 const flags = {
   ...Target.flags,
   dead: Flag.Boolean("dead").pipe(
-    Flag.withDescription("The queue's dead letters, which nobody takes away in between"),
+    Flag.withDescription("The queue's dead letters, which no consumer takes meanwhile"),
     Flag.withDefault(false)
   ),
   take: Flag.Boolean("take").pipe(
-    Flag.withDescription("Be a consumer: take each message out of the queue, for good, and print it"),
+    Flag.withDescription("Consume: print each message, and remove it for good"),
     Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
-    Flag.withDescription("End after so many messages. Default: go on until interrupted"),
+    Flag.withDescription("End after this number of messages. Default: go on until interrupted"),
     Flag.optional
   ),
   interval: DurationFlag.make("interval", 24 * 60 * 60 * 1000).pipe(
-    Flag.withDescription("Time between two looks. Default: 1s"),
+    Flag.withDescription("Time between two times of browsing. Default: 1s"),
     Flag.withDefault(1000)
   )
 }
 
-/** The largest number of messages of one look. */
+/** The most messages to browse at a time. */
 const depth = 1000
 
 /** The largest number of unsettled messages with --take. */
@@ -80,7 +80,7 @@ const print = (queue: string, delivery: Delivery.Delivery) =>
     )
   })
 
-/** Names a message. Two looks see the same message only where all of this is the same. */
+/** Identifies a message: it is the same one only if all of this is equal. */
 const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): string => {
   const { deadLetter, firstPublished, id, redrives } = metadata
   return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])
@@ -99,7 +99,7 @@ const browse = Effect.fnUntraced(function* (queue: string) {
   return shown
 }, Effect.scoped)
 
-/** Prints the messages that wait and have not been printed; ends after `limit` messages. */
+/** Prints ready messages that have not been printed; ends after `limit` messages. */
 export const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
   const printed = BoundedMap.make<true>(maxPrinted)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
@@ -161,14 +161,14 @@ export const tail = Command.make("tail", flags, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Prints the messages that wait in a queue, and then those that come, until interrupted. It looks at the oldest 1,000 " +
-      "that wait, again and again: what a consumer takes between two looks is not seen, and on brokers without a way to " +
-      "look (they say so) nothing can be shown. With --take it is a consumer itself: it sees everything that it gets, and " +
-      "takes it out of the queue for good."
+    "Prints the ready messages of a queue, and then new ones, until interrupted. It browses the oldest 1,000 " +
+      "repeatedly: it does not see messages that a consumer takes in between, and it needs --take on brokers " +
+      "that cannot be browsed without counting deliveries. With --take it is a consumer itself: it prints each message that it gets, and " +
+      "removes it for good."
   ),
-  Command.withShortDescription("Print what waits in a queue, as it comes"),
+  Command.withShortDescription("Print the messages of a queue as they arrive"),
   Command.withExamples([
-    { command: "requeue tail --queue orders --dead", description: "What is given up, as it happens" },
+    { command: "requeue tail --queue orders --dead", description: "Dead letters as they arrive" },
     { command: "requeue tail -q audit --take --json > audit.jsonl", description: "Empty a queue into a file" }
   ])
 )

@@ -1,4 +1,4 @@
-/** `requeue verify`: checks that the objects on the broker are those that the policies need. */
+/** `requeue verify`: checks that the objects on the broker are as the policies need them. */
 import { type Adapter, Plan } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ export const verify = Command.make(
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
         const found = yield* Effect.forEach(target.queues.map(Operating.requestOf), (request) =>
-          Effect.andThen(progress(`looking at ${request.queue}`), verified(operator, request))
+          Effect.andThen(progress(`checking ${request.queue}`), verified(operator, request))
         ).pipe(Effect.ensuring(done))
         const requests = target.queues.map(Operating.requestOf)
         const stale = yield* Cleaning.listed(operator, requests, { isWhole: Cleaning.isWhole(rest) })
@@ -55,8 +55,8 @@ export const verify = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Looks whether everything that the queues need is on the broker, with the settings that the policies count on. " +
-      "Changes nothing. Exit code 1 when something is missing, different or unsafe."
+    "Checks that the broker has all objects that the queues need, with the settings that the policies need. " +
+      "Changes nothing. Exit code 1 if something is missing, different or unsafe."
   ),
   Command.withShortDescription("Whether the queues are on the broker as the policies need them"),
   Command.withExamples([

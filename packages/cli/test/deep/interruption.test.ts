@@ -185,7 +185,10 @@ describe("a signal", () => {
     })
     assert.deepStrictEqual([ended.code, ended.stdout], [130, ""])
     assert.isBelow(ended.took, 1500)
-    assert.match(JSON.parse(ended.stderr).error.message, /^ended at once\. What was under way is unknown/)
+    assert.match(
+      JSON.parse(ended.stderr).error.message,
+      /^ended at once\. The result of the work in progress is unknown/
+    )
     const end = events(file).at(-1)
     assert.deepInclude(end, { event: "end", outcome: "abandoned" })
     assert.isAtLeast(end.queues[0].published, 1)
@@ -216,17 +219,17 @@ describe("a broker that falls silent", () => {
     assert.isBelow(ended.took, 10_000)
     const logs = jsonLines(ended.stderr).map(({ log }) => log)
     assert.deepInclude(logs[0], {
-      level: "WARN",
+      level: "warn",
       message: "the server stopped answering on a connection; the connection is dropped and reopened"
     })
-    assert.isTrue(logs.every(({ level }) => level === "WARN"))
+    assert.isTrue(logs.every(({ level }) => level === "warn"))
     assert.isNotEmpty(jsonLines(ended.stdout))
   })
 })
 
 describe("an audit", () => {
   it.each(["redrive", "purge --all"])(
-    "into a pipe that nobody reads is refused by %s, and nothing is done",
+    "into a pipe without a reader is refused by %s, and nothing is done",
     async (command) => {
       await bury("piped", 2)
       const pipe = join(folder, `pipe-${command.length}`)
@@ -234,7 +237,7 @@ describe("an audit", () => {
       const args = ["dead-letters", ...command.split(" "), "--yes", "--url", url, "--queue", "piped", "--audit", pipe]
       const { code, stderr, stdout } = await program(args)
       assert.deepStrictEqual([code, stdout], [2, ""])
-      assert.match(stderr, /^requeue: --audit: ENXIO.* a pipe that nobody reads\. Nothing was done\. Give a file/)
+      assert.match(stderr, /^requeue: --audit: ENXIO.* a pipe without a reader\. Nothing was done\. Give a file/)
       assert.strictEqual(await deadLetters(connection, "piped.dlq").count(), 2)
     }
   )

@@ -46,7 +46,7 @@ describe.each(["sqs", "nsq"] as const)("on %s", async (name) => {
     const { inFlight = 0 } = await requeue.counts(queue)
     assert.isTrue(inFlight > 0 && inFlight < 150, String(inFlight))
     const all = ["dead-letters", "purge", "--all", "--url", broker.url, "--dlq", queue]
-    const told = `${150 - inFlight}; ${inFlight} more were counted, which another reader has or which wait for a delay\n`
+    const told = `${150 - inFlight}; ${inFlight} more were counted, which another reader holds or which are delayed\n`
     assert.include(await program([...all, "--dry-run"]), { stdout: `${queue}: would remove ${told}` })
     assert.include(await program([...all, "--yes"]), { stdout: `${queue}: removed ${told}` })
     await reader.return!()

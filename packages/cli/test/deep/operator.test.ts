@@ -163,12 +163,12 @@ it.concurrent("requeue status --watch waits for a broker that is away", async ()
       const before = said().length
       return until(`a line with ${what.source}`, () => what.test(said().slice(before)))
     }
-    await says(/dead: 0 .*\n/)
+    await says(/dead: (0|missing) .*\n/)
     wire.refuse(true)
     wire.cut()
     await says(/(ConnectionLost|ConnectionFailed|Timeout).*\n/)
     wire.refuse(false)
-    await says(/dead: 0 .*\n/)
+    await says(/dead: (0|missing) .*\n/)
   }
   const impatient = new URL(wire.url)
   impatient.searchParams.set("requestTimeout", "2000")
@@ -229,6 +229,8 @@ describe.concurrent("requeue dead-letters", () => {
     )
     assert.deepInclude(queues[0], { browsed: 7, total: 7, other: 0 })
     const peeked = await json("dead-letters peek --id meant-4", "meant")
+    const absent = await run("dead-letters peek --id nope", "meant")
+    assert.deepStrictEqual([absent.code, absent.stderr.includes("no dead letter matches --id nope")], [1, true])
     const [letter] = peeked.queues[0].letters
     assert.deepStrictEqual([letter.body, letter.origin.queue, letter.redrives], [4, "meant", 0])
   })
@@ -253,7 +255,7 @@ describe.concurrent("requeue dead-letters", () => {
     }
     const { stdout } = await run("dead-letters group --error econnrefused", "causes")
     const [heading, , row, ...others] = stdout.trimEnd().split("\n")
-    assert.strictEqual(heading, "causes.dlq: looked at 10 of 10 dead letters, 6 of them meant by the filters")
+    assert.strictEqual(heading, "causes.dlq: browsed 10 of 10 dead letters, 6 of them match the filters")
     assert.match(
       row!,
       /^6 .* Error: connect ECONNREFUSED <addr> .* causes-(\d): connect ECONNREFUSED 10\.0\.0\.\1:5432$/
@@ -341,8 +343,8 @@ describe.concurrent("requeue dead-letters", () => {
       ["true", ["--id", "edited-0"], 0, /^nothing was changed\n$/],
       ["sed -i s/^0$/{/", ["--id", "edited-0"], 2, /the body is not JSON.*What you wrote is in .*letter\.txt$/m],
       ["false", ["--id", "edited-0"], 2, /the editor false ended with 1\. Nothing was changed/],
-      ["true", [], 2, /several letters are meant/],
-      ["true", ["--id", "other"], 2, /no letter is meant/],
+      ["true", [], 2, /several letters match/],
+      ["true", ["--id", "other"], 2, /no letter matches/],
       ["true", ["--id", "edited-0", "--limit", "1"], 2, /--edit and --limit do not go together/]
     ] as const) {
       const ended = await edit(editor, ...args)
@@ -356,7 +358,7 @@ describe.concurrent("requeue dead-letters", () => {
       [code, stdout],
       [
         0,
-        "edited.dlq: edited-0: the copy is published, and the broker does not tell what becomes of it; the original is kept\n"
+        "edited.dlq: edited-0: the copy is published, and the broker does not report its outcome; the original is kept\n"
       ]
     )
     assert.match(stderr, /^requeue: note: .*Give the option management, the address of the management interface\n$/)
@@ -368,7 +370,7 @@ describe.concurrent("requeue dead-letters", () => {
     await bury("purged", 2)
     const refused = await run("dead-letters purge --all", "purged")
     assert.deepStrictEqual([refused.code, refused.stdout], [2, ""])
-    assert.match(refused.stderr, /^requeue: there is no terminal on which to ask\. Give --yes/)
+    assert.match(refused.stderr, /^requeue: there is no terminal to ask for confirmation\. Give --yes/)
     const unsaid = await run("dead-letters purge --yes", "purged")
     assert.deepStrictEqual([unsaid.code, unsaid.stdout], [2, ""])
     assert.match(
@@ -393,11 +395,11 @@ describe.concurrent("queues that are missing", () => {
     await bury("misled", 2)
     const { code, stderr, stdout } = await run(`dead-letters redrive --yes --to ${missing}`, "misled")
     assert.deepStrictEqual([code, stdout], [1, ""])
-    assert.match(stderr, /there is no such queue\..* To make a queue that nobody reads yet, give --create$/m)
+    assert.match(stderr, /there is no such queue\..* Give --create to create a queue that no consumer reads yet$/m)
     assert.strictEqual((await connection.counts(missing)).isMissing, true)
     const aside = `${missing}-aside`
     const lost = await run(`dead-letters park --yes --to ${aside}`, "misled")
-    assert.match(lost.stderr, /To make a queue that nobody reads yet, give --create$/m)
+    assert.match(lost.stderr, /Give --create to create a queue that no consumer reads yet$/m)
     const made = await run(`dead-letters park --yes --create --to ${aside}`, "misled")
     assert.deepStrictEqual([made.code, made.stdout], [0, "misled.dlq: parked 2 of 2\n"])
     assert.strictEqual((await connection.counts(aside)).ready, 2)
@@ -441,7 +443,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
       [code, told],
       [
         1,
-        'spoilt.dlq: imported 2\nline 4: body must be text, or {"base64": …}\nLines before 4 are done; go on with --from-line 4\n'
+        'spoilt.dlq: imported 2\nline 4: body must be text, or {"base64": …}\nLines before 4 are imported. Give --from-line 4 to go on\n'
       ]
     )
     const rest = await requeue([...args, "--from-line", "5"], { input })
@@ -457,7 +459,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
     assert.deepStrictEqual([full.code, full.stdout], [1, ""])
     assert.match(
       full.stderr,
-      /^requeue: standard output: ENOSPC: .*\. full\.dlq: exported 0, and the line behind them may be cut\. All letters are where they were\n$/
+      /^requeue: standard output: ENOSPC: .*\. full\.dlq: exported 0, and the line after them may be incomplete\. All letters are still in their queues\n$/
     )
     await settled("full.dlq", 300)
     // Only a reader that ends before the last write is known to have missed something.
@@ -486,7 +488,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
     assert.strictEqual(limited.code, 1)
     assert.match(
       limited.stderr,
-      /^requeue: --output: .*EFBIG.*\. a\.jsonl was not made\. All letters are where they were\n$/
+      /^requeue: --output: .*EFBIG.*\. a\.jsonl was not created\. All letters are still in their queues\n$/
     )
     assert.deepStrictEqual(readdirSync(where.cwd), [])
     const whole = await runIn("dead-letters export -o a.jsonl", "whole", where)

@@ -31,7 +31,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const cause = new Error("middle", { cause: Object.assign(new Error("inner"), { permanent: true }) })
     const { error, reason } = yield* deadLetterOf(lab, new Error("outer", { cause }))
     Check.equal("reason", reason, "permanent")
-    Check.equal("error", error.message, "outer")
+    Check.equal("error", error.message, "outer, caused by middle, caused by inner")
   }),
   test("a policy may name permanent errors by their tag, anywhere in the chain", function* (lab) {
     const retry = RetryPolicy.make({ classify: { permanent: ["NotFound"] } })

@@ -1,8 +1,8 @@
-/** The stylesheet and the script, under names that have a hash of their content, so that browsers may keep them. */
+/** The stylesheet, script and icon. Their names have a hash of their content, so browsers can cache them. */
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 
-/** A file that is served as it is. */
+/** A static file. */
 export interface Asset {
   readonly name: string
   readonly type: string

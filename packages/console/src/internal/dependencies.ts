@@ -1,4 +1,4 @@
-/** All that routes work with, which ends with the scope. */
+/** The dependencies of routes, which end with the scope. */
 import * as Effect from "effect/Effect"
 import type * as Audit from "../Audit.ts"
 import type { BrokerSource } from "../BrokerSource.ts"
@@ -18,7 +18,7 @@ import * as Outage from "./work/outage.ts"
 import * as Overview from "./work/overview.ts"
 import * as Watch from "./work/watch.ts"
 
-/** Where they come from. */
+/** The options of the dependencies. */
 export interface Options {
   readonly brokers: ReadonlyArray<BrokerSource>
   readonly audit: Audit.Write
@@ -28,7 +28,7 @@ export interface Options {
   readonly traceUrl: TraceUrl
 }
 
-/** Makes them. Nothing is connected yet. */
+/** Makes the dependencies. It connects to no broker yet. */
 export const make = ({ audit, brokers, events, redact, timeout, traceUrl }: Options) =>
   Effect.gen(function* () {
     const each = yield* Effect.forEach(brokers, Connections.make)

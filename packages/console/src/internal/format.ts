@@ -9,7 +9,7 @@ export const count = (n: number): string => grouped.format(n)
 /** A number and its noun, which takes an s unless it is one. */
 export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
 
-/** The part of a whole, in percent, rounded to whole ones; `< 1 %` and `> 99 %` where that would be none or all. */
+/** The part of a whole in whole percent; `< 1 %` and `> 99 %` where rounding would give none or all. */
 export const share = (part: number, whole: number): string => {
   const percent = whole === 0 ? 0 : (100 * part) / whole
   if (percent > 0 && percent < 1) return "< 1 %"
@@ -34,7 +34,7 @@ const age = (millis: number): string => {
   return shown.join(" ").trim()
 }
 
-/** A time as an age, `3h 12m ago`, which the page's script keeps true; its title has the time. `–` where nobody knows it. */
+/** A time as an age, `3h 12m ago`, which the page's script updates; its title has the time. `–` for an unknown time. */
 export const ago = (at: number | undefined, now: number): Html | string => {
   if (at === undefined) return "–"
   const iso = new Date(at).toISOString()

@@ -1,4 +1,4 @@
-/** From a request to its response. */
+/** Turns requests into responses. */
 import { Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Assets from "./assets.ts"
@@ -11,13 +11,14 @@ import { refused } from "./pages/refused.ts"
 import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
+import { mark } from "../Redaction.ts"
 import * as Shown from "./shown.ts"
 import type { Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
 import type { Trouble } from "./work/connections.ts"
 
-/** All that a console is made of. */
+/** The options of a handler. */
 export interface Options extends Dependencies.Options {
   readonly paths: Paths
   readonly gate: Omit<Gate.Options, "token">
@@ -28,11 +29,11 @@ interface Following {
   readonly from: Gate.Client
   readonly now: number
   readonly query: URLSearchParams
-  /** Told who it is, as soon as that is known. */
+  /** Called when the operator is known. */
   readonly know: (visit: Visit) => void
 }
 
-/** Streams that are open at a time: of all together, and of an operator at a client. */
+/** Open streams: of all clients, and of one operator at one client. */
 const mostStreams = { all: 100, each: 10 }
 
 const nobody = (paths: Paths, now: number): Visit => ({
@@ -41,7 +42,8 @@ const nobody = (paths: Paths, now: number): Visit => ({
   operator: "",
   may: new Set(),
   token: "",
-  shown: (cause) => cause
+  shown: (cause) => cause,
+  shownId: (id) => id
 })
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
@@ -50,7 +52,7 @@ const closed = new Refusal({ status: 503, detail: "this console is closing", rem
 
 const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
 
-/** Turns replies into responses, and bounds those that stay open. */
+/** Turns replies into responses, and limits the open streams. */
 const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSignal) => {
   const streams = new Set<{ readonly client: string }>()
   const open = (live: Live, client: string): Effect.Effect<Response, Refusal> => {
@@ -61,14 +63,14 @@ const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSign
     return Effect.succeed(Responses.events(live, { run, closing, onEnd: () => void streams.delete(stream) }))
   }
   return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
-    if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
+    if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets), reply.status))
     if ("download" in reply) return Effect.succeed(Responses.download(reply.download))
     if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
     return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }
 }
 
-/** Answers a page as well where a request fails. */
+/** Answers with a page where a request fails. */
 const told = (
   answer: Effect.Effect<Response, Refusal | Trouble>,
   visit: () => Visit,
@@ -79,12 +81,12 @@ const told = (
       Effect.fail(new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" }))
     ),
     Effect.catchTag("Refusal", (refusal) => {
-      const body = layout(visit(), refused(refusal), assets)
+      const body = layout(visit(), refused(visit(), refusal), assets)
       return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
     }),
     Effect.catchCause((cause) => {
-      const detail = "a mistake of ours; the log has it"
-      const body = layout(visit(), refused({ status: 500, detail, remedy: "Please report it" }), assets)
+      const detail = "the console failed; the log has the error"
+      const body = layout(visit(), refused(visit(), { status: 500, detail, remedy: "Please report it" }), assets)
       return Effect.as(Log.error("a request failed", {}, cause), Responses.page(body, 500))
     })
   )
@@ -93,7 +95,7 @@ const told = (
 export const make = (options: Options) =>
   Effect.gen(function* () {
     const { brokers, paths } = options
-    // A letter of one broker may tell of another one.
+    // A letter of one broker may quote secrets of another.
     const redact = Shown.guarded(
       options.redact,
       brokers.flatMap(({ secrets }) => secrets)
@@ -104,7 +106,7 @@ export const make = (options: Options) =>
     const dependencies = yield* Dependencies.make({ ...options, redact })
     const run = Effect.runPromiseWith(yield* Effect.context())
     const closing = new AbortController()
-    // The last, so that it comes first when the scope closes: what jobs do at their end is on no page any more.
+    // Added last, so it runs first when the scope closes: no page shows the ends of jobs then.
     yield* Effect.addFinalizer(() => Effect.sync(() => closing.abort()))
     const respond = responder(assets, run, closing.signal)
 
@@ -117,7 +119,8 @@ export const make = (options: Options) =>
           may,
           now,
           token: token.of(operator, now),
-          shown: (cause, place) => Shown.cause(redact, cause, place)
+          shown: (cause, place) => Shown.cause(redact, cause, place),
+          shownId: (id, place) => Shown.left(redact, { headers: {}, id }, place).id ?? mark
         }
         know(visit)
         const fields = route.method === "POST" ? yield* FormBody.of(request, route.formLimit) : query
@@ -147,7 +150,7 @@ export const make = (options: Options) =>
         const allow = found.map((each) => each.method).join(", ")
         return yield* new Refusal({
           status: 405,
-          detail: `${path} takes ${allow}`,
+          detail: `${path} accepts ${allow}`,
           remedy: "Go back",
           headers: { allow }
         })

@@ -1,6 +1,6 @@
-/** HTML as a value: all that is put into it is escaped, unless it is such a value itself. */
+/** HTML as a value. Templates escape every part that is not such a value. */
 
-/** A piece of HTML. Nothing that comes as text or as JSON can be one. */
+/** A piece of HTML. No text and no JSON value can be one. */
 export class Html {
   /** The HTML as text, for a response. */
   readonly text: string
@@ -9,7 +9,7 @@ export class Html {
   }
 }
 
-/** All that can be put into HTML; `undefined` and `false` leave nothing. */
+/** A part of a template; `undefined` and `false` render nothing. */
 export type Part = Html | string | number | undefined | false | ReadonlyArray<Part>
 
 const entities: Readonly<Record<string, string>> = {
@@ -22,13 +22,12 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Characters that are shown as U+FFFD: those that control something, as a terminal, those that change the direction of what
- * follows, and those that nobody sees, by which a producer could make a text look like another one. Tabs and line ends may
- * stay, and what chooses the look of the character before.
+ * Characters that pages show as U+FFFD: control characters, characters that change the direction of text, and invisible
+ * characters, with which a producer could make a text look like another one. Tabs, line ends and variation selectors stay.
  */
 const hidden = /[[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]--[\ufe00-\ufe0f]]/gv
 
-/** Text without characters that change how others are shown. */
+/** Returns text without characters that hide or reorder others. */
 export const visible = (text: string): string =>
   text.toWellFormed().replace(hidden, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 
@@ -40,7 +39,7 @@ const write = (part: Part): string => {
   return Array.isArray(part) ? part.map(write).join("") : escaped(String(part))
 }
 
-/** The fixed parts of each template, without the indentation that they have in the sources. */
+/** The fixed parts of each template without their indentation. */
 const fixed = new WeakMap<TemplateStringsArray, ReadonlyArray<string>>()
 
 const fixedOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
@@ -51,7 +50,7 @@ const fixedOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
   return trimmed
 }
 
-/** The template: `` html`<b title="${any}">${any}</b>` ``. Attributes stand in double quotes. */
+/** A template: `` html`<b title="${any}">${any}</b>` ``. Put attributes in double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
   new Html(
     fixedOf(strings)

@@ -1,13 +1,13 @@
 /**
- * The addresses of pages, under the path where the console is mounted. Names travel in the query, where none of them, as
- * `..`, means something else.
+ * The addresses of pages, below the path where the console is mounted. Names of queues are in the query, where no name, such as
+ * `..`, has a special meaning.
  */
 
-/** A dead-letter queue on a broker, or those of its letters that pass a filter. */
+/** A dead-letter queue on a broker, or its letters that pass a filter. */
 export interface Place {
   readonly broker: string
   readonly queue: string
-  /** The filter, as fields of an address. Default: all letters. */
+  /** The filter as fields of an address. Default: all letters. */
   readonly filter?: Readonly<Record<string, string>> | undefined
 }
 
@@ -46,11 +46,11 @@ export interface Paths {
   readonly base: string
   /** A route, with a query. */
   readonly to: (route: keyof typeof routes, query?: Readonly<Record<string, string>>) => string
-  /** A file among the assets. */
+  /** The address of an asset. */
   readonly asset: (name: string) => string
 }
 
-/** Whether a text is a base: segments of letters, digits, `.`, `_`, `~` and `-`, each behind a slash, or nothing. */
+/** Whether a text is a base: segments of letters, digits, `.`, `_`, `~` and `-`, each after a slash, or nothing. */
 export const isBase = (text: string): boolean => /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text)
 
 /** The addresses under a base. */

@@ -1,4 +1,4 @@
-/** Responses to visits. */
+/** Responses to requests. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Asset } from "./assets.ts"
@@ -6,10 +6,10 @@ import * as SecurityHeaders from "./guard/securityHeaders.ts"
 import type { Html } from "./html.ts"
 import type { Download, Live, State } from "./visit.ts"
 
-/** Milliseconds between two looks at what is live. */
+/** Milliseconds between two updates of a stream. */
 const interval = 250
 
-/** Milliseconds without a change after which a comment shows proxies that the stream lives. */
+/** Milliseconds without an update after which a comment keeps the stream open in proxies. */
 const heartbeat = 15_000
 
 /** A page. */
@@ -19,7 +19,7 @@ export const page = (body: Html, status = 200, headers: Readonly<Record<string, 
     headers: { ...SecurityHeaders.all, ...headers, "content-type": "text/html; charset=utf-8" }
   })
 
-/** The page to go to after a form, by `GET`. */
+/** A redirect to a page after a form, by `GET`. */
 export const seeOther = (location: string): Response =>
   new Response(null, { status: 303, headers: { ...SecurityHeaders.all, location } })
 
@@ -27,7 +27,7 @@ export const seeOther = (location: string): Response =>
 export const asset = ({ body, type }: Asset): Response =>
   new Response(body, { headers: { ...SecurityHeaders.asset, "content-type": type } })
 
-/** A name that no file system and no header reads in another way. */
+/** Returns a name that is safe in file systems and headers. */
 const safe = (name: string): string =>
   name
     .replaceAll(/[^\w.-]+/g, "_")
@@ -44,10 +44,10 @@ export const download = ({ body, name }: Download): Response =>
     }
   })
 
-/** Milliseconds that a stream lasts. Then the browser asks for it again, and is asked again who it is and what they may do. */
+/** Milliseconds until a stream ends. Then the browser opens it again, and the console authorizes it again. */
 const lifetime = 60_000
 
-/** A stream of events; for `HEAD`, only that it is one. */
+/** A stream of events; for `HEAD`, only its headers. */
 export const stream = (body: ReadableStream<Uint8Array> | null): Response =>
   new Response(body, {
     headers: { ...SecurityHeaders.all, "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" }
@@ -59,10 +59,10 @@ const event = (name: string, text: string): string =>
     .map((line) => `data: ${line}`)
     .join("\n")}\n\n`
 
-/** Runs an effect where the console lives. */
+/** Runs an effect in the context of the console. */
 export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
 
-/** Tells what has changed since it was asked last, as an event; nothing where nothing has. */
+/** Returns an event with the changes since its last call; an empty text without changes. */
 const changes = () => {
   const last = new Map<string, string>()
   return (state: State): string => {
@@ -75,8 +75,8 @@ const changes = () => {
 }
 
 /**
- * Server-sent events of what changes: `update` with the HTML, or `parts` with that of elements, and `over` at the end. They end
- * with the console as well.
+ * Server-sent events of a live page: `update` with all of its HTML, `parts` with that of changed elements, and `over` at the end.
+ * They end with the console as well.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export const events = (
@@ -98,7 +98,7 @@ export const events = (
       idle += interval
       if (idle < heartbeat) continue
       idle = 0
-      return ": still here\n\n"
+      return ": open\n\n"
     }
     return undefined
   })
@@ -111,7 +111,7 @@ export const events = (
   }
   const body = new ReadableStream<Uint8Array>(
     {
-      // Also where nobody reads it.
+      // Also for a stream that is not read.
       start: (controller) => {
         const { signal } = abandoned
         const over = () => end(() => controller.close())

@@ -1,6 +1,6 @@
 /** Secrets in texts that come from brokers and their drivers. */
 
-/** A copy of a value whose texts are struck, the names in it as well. */
+/** Returns a copy of a value with its texts and names replaced. */
 export const struck = (value: unknown, strike: (text: string) => string): unknown => {
   if (typeof value === "string") return strike(value)
   if (typeof value !== "object" || value === null) return value
@@ -9,10 +9,10 @@ export const struck = (value: unknown, strike: (text: string) => string): unknow
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [strike(name), struck(each, strike)]))
 }
 
-/** The text in the place of a secret. */
+/** The text that replaces a secret. */
 const mark = "***"
 
-/** Strikes out the passwords of all URLs, and each of the secrets, wherever they stand. */
+/** Replaces the passwords of URLs and all given secrets in a text. */
 export const strike = (text: string, secrets: ReadonlyArray<string> = []): string =>
   secrets
     .toSorted((one, other) => other.length - one.length)

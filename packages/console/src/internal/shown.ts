@@ -1,4 +1,4 @@
-/** Letters and causes as people may see them: all that is shown of them passes the hook, and has no secrets of the configuration. */
+/** Letters and causes as operators may see them: the hook has redacted them, and they have no secrets of the configuration. */
 import { ErrorPattern } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Redaction from "../Redaction.ts"
@@ -14,21 +14,21 @@ const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown =>
 const isTexts = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string")
 
-/** A hook may answer that there is no stack. */
+/** A hook may leave out the stack. */
 const isError = (value: unknown): boolean =>
   typeof value === "object" && value !== null && isTexts({ ...value, stack: Reflect.get(value, "stack") ?? "" })
 
-/** Whether an answer of a hook is a content; hooks may be JavaScript. */
+/** Whether the answer of a hook is a content. A hook may be JavaScript. */
 const isContent = (answer: unknown): answer is Redaction.Content => {
-  const { error = {}, headers, history = [], id = "" } = Object(answer) as Readonly<Record<string, unknown>> // Each is looked at.
+  const { error = {}, headers, history = [], id = "" } = Object(answer) as Readonly<Record<string, unknown>> // Each field is checked.
   return isTexts(headers) && isError(error) && Array.isArray(history) && isTexts(history) && typeof id === "string"
 }
 
 const { mark } = Redaction
 
 /**
- * The hook of a console. It throws that it failed where the given one throws, or answers something else: what a hook throws may
- * quote the letter, and is told to nobody. Its answer is a copy, whose parts are what they were when they were looked at.
+ * Returns the hook of a console. It fails where the given hook throws or returns anything else, and hides that error, which may
+ * quote the letter. Its answer is a copy, which the hook cannot change afterwards.
  */
 export const guarded =
   (redact: Redaction.Redact, secrets: ReadonlyArray<string>): Redaction.Redact =>
@@ -41,7 +41,7 @@ export const guarded =
     throw hookFailed
   }
 
-/** The content as the hook leaves it. Where it fails, that is nothing, of this content alone. */
+/** Returns the content as the hook leaves it; empty where the hook fails. */
 export const left = (redact: Redaction.Redact, content: Redaction.Content, place: Place): Redaction.Content => {
   try {
     return redact(content, place)
@@ -51,18 +51,18 @@ export const left = (redact: Redaction.Redact, content: Redaction.Content, place
 }
 
 /**
- * A message of an error, as the hook has left it. It may quote the body: who may not see bodies sees its pattern, which has
- * placeholders for what is quoted. The hook comes first, as it finds no secret of which a part has become a placeholder.
+ * Returns the message of an error after the hook. A message may quote the body, so operators without `bodies` see its pattern,
+ * which has placeholders. The hook runs first, because it cannot find a secret that has become a placeholder in part.
  */
 export const message = (shown: string | undefined, mayBodies: boolean): string =>
   shown === undefined ? mark : mayBodies ? shown : ErrorPattern.of(shown)
 
-/** A cause with the message of an error that it has. */
+/** A cause with the message of one of its errors. */
 export interface Cause extends DeadLetters.Cause {
   readonly message: string | undefined
 }
 
-/** A cause as people may see it. Where the hook fails, that is nothing. */
+/** Returns a cause as operators may see it; empty where the hook fails. */
 export const cause = <A extends Cause>(redact: Redaction.Redact, shown: A, place: Place): A => {
   const { error: name, message: example } = shown
   if (example === undefined) return shown
@@ -76,7 +76,7 @@ export const cause = <A extends Cause>(redact: Redaction.Redact, shown: A, place
   }
 }
 
-/** A letter as people may see it. */
+/** Returns a letter as operators may see it. */
 export const letter = (
   redact: Redaction.Redact,
   { headers, history, id, origin, ...kept }: Kept,
@@ -95,7 +95,7 @@ export const letter = (
       error: {
         name: shown.error?.name ?? mark,
         message: message(shown.error?.message, mayBodies),
-        // Causes may quote the body as well.
+        // A stack may quote the body as well.
         stack: mayBodies ? shown.error?.stack : undefined
       }
     }

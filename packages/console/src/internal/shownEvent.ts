@@ -1,9 +1,9 @@
-/** Events as people may see them. */
+/** Events as operators may see them. */
 import * as Redaction from "../Redaction.ts"
 import * as Shown from "./shown.ts"
 import type { Told } from "./work/events.ts"
 
-/** Shows an event; each is redacted once for those who may see bodies, and once for others. */
+/** Redacts an event, once for operators who may see bodies and once for others. */
 export type Show = (told: Told, mayBodies: boolean) => Told
 
 const hidden = (told: Told): Told => ({
@@ -28,7 +28,7 @@ const redacted = (redact: Redaction.Redact, told: Told, mayBodies: boolean): Tol
   }
 }
 
-/** Shows events by this hook. */
+/** Redacts events with this hook. */
 export const make = (redact: Redaction.Redact): Show => {
   const known = { bodies: new WeakMap<Told, Told>(), others: new WeakMap<Told, Told>() }
   return (told, mayBodies) => {

@@ -1,10 +1,10 @@
-/** Messages in backoff as people may see them. */
+/** Delayed messages as operators may see them. */
 import * as Redaction from "../Redaction.ts"
 import type { Place } from "./paths.ts"
 import * as Shown from "./shown.ts"
 import type { Waiting } from "./work/delayed.ts"
 
-/** A message that waits as people may see it, with the error of its last attempt as of a letter. */
+/** Returns a delayed message as operators may see it. Its last error is redacted like that of a letter. */
 export const waiting = (
   redact: Redaction.Redact,
   { error, headers, id, ...kept }: Waiting,

@@ -1,6 +1,6 @@
-/** The address of a letter's trace in the tool that has traces, by the W3C's `traceparent`: https://www.w3.org/TR/trace-context/ */
+/** The URL of a letter's trace in a tracing tool, from the W3C's `traceparent`: https://www.w3.org/TR/trace-context/ */
 
-/** The address of a trace; `undefined` where the headers tell of none. */
+/** Returns the URL of a trace; `undefined` where the headers name none. */
 export type TraceUrl = (headers: Readonly<Record<string, string>>) => string | undefined
 
 const parent = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(?:-|$)/
@@ -10,7 +10,7 @@ const fill = (template: string, trace: string, span: string): string =>
 
 const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined)
 
-/** Whether a text is a template of addresses: of HTTP, without a password, with `{traceId}`, and not in its host. */
+/** Whether a text is a template of URLs: by HTTP or HTTPS, without a password, with `{traceId}` after the host. */
 export const isTemplate = (text: string): boolean => {
   const [one, other] = ["a", "b"].map((id) => parsed(fill(text, id.repeat(32), id.repeat(16))))
   return (
@@ -20,7 +20,7 @@ export const isTemplate = (text: string): boolean => {
     /^https?:$/.test(one.protocol) &&
     one.origin === other.origin &&
     one.username + one.password === "" &&
-    // What is left is a placeholder that nobody fills.
+    // A placeholder that is left has no value.
     !/[{}]/.test(fill(text, "", ""))
   )
 }

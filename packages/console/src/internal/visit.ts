@@ -1,11 +1,11 @@
-/** A request that is served: who it is, what they may do, and what they ask for. */
+/** A request for a page, and its answer. */
 import type { Action } from "../Authorization.ts"
 import type { Html } from "./html.ts"
 import type { Paths, Place } from "./paths.ts"
 import type * as Shown from "./shown.ts"
 import type { Job } from "./work/job.ts"
 
-/** A visit, as pages see it. */
+/** The visit of an operator. */
 export interface Visit {
   readonly paths: Paths
   readonly operator: string
@@ -14,30 +14,32 @@ export interface Visit {
   readonly token: string
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** A cause as people may see it. */
+  /** Returns a cause as operators may see it. */
   readonly shown: <A extends Shown.Cause>(cause: A, place: Place) => A
+  /** Returns the id of a letter as operators may see it. */
+  readonly shownId: (id: string, place: Place) => string
 }
 
 /** A page without its frame. */
 export interface Page {
   readonly title: string
   readonly body: Html
-  /** Whether it changes by itself, so that it is loaded again where there is no script. */
+  /** Whether it changes while it is open. Without a script, the browser reloads it. */
   readonly isLive?: boolean
 }
 
-/** A part of a page that changes: all of it, or elements in it by their ids. `isOver` when it changes no more. */
+/** A changing part of a page: all of it, or its elements by their ids. `isOver` after the last change. */
 export type State = { readonly isOver: boolean } & (
   | { readonly body: Html }
   | { readonly parts: ReadonlyMap<string, Html> }
 )
 
-/** A part of a page that changes, as it is at a time, in milliseconds since the epoch. */
+/** Reads a changing part of a page at a time, in milliseconds since the epoch. */
 export interface Live {
   readonly read: (now: number) => State
 }
 
-/** A file that is made while it is read. */
+/** A file that is written while the browser reads it. */
 export interface Download {
   readonly name: string
   readonly body: ReadableStream<Uint8Array>
@@ -45,7 +47,8 @@ export interface Download {
 
 /** The answer to a visit. */
 export type Reply =
-  | { readonly page: Page }
+  /** The status is 200 by default. */
+  | { readonly page: Page; readonly status?: 400 }
   | { readonly to: string }
   | { readonly live: Live }
   | { readonly download: Download }

@@ -82,7 +82,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
         assert.strictEqual(begun.status, 303)
         isBroken = true
         const ended = yield* settled(begun.headers.get("location")!)
-        assert.include(ended.text, "It failed")
+        assert.include(ended.text, "The job failed")
         isBroken = false
         assert.strictEqual((yield* submit(causes, "/park")).status, 303)
         assert.strictEqual(yield* left, 1)

@@ -57,7 +57,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       for (const path of ["/edit/preview", "/edit/send"]) {
         const { status, text } = yield* post(path, { draft, headers: "", body: "x", copy: "", token: own }, bob)
         assert.strictEqual(status, 409)
-        assert.include(text, "not here any more")
+        assert.include(text, "has forgotten this draft")
       }
       assert.strictEqual(yield* left, 1)
     })

@@ -73,7 +73,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     Effect.sync(() => {
       assert.throws(
         () => World.make({ hosts: ["ops.example.com"] }).pipe(Effect.scoped, Effect.runSync),
-        /authorize must be given/
+        /needs authorize/
       )
     })
   ),

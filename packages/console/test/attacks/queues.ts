@@ -91,7 +91,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       // A simulation of 200 steps lets others in after each.
       assert.isAbove(turns, 50, "it held the process")
       const { text } = yield* Fiber.join(simulated)
-      assert.include(text, "It was cut short.")
+      assert.include(text, "The simulation stopped early.")
     })
   ),
   Attack.make("many outages at once: are refused when too many wait", () =>

@@ -21,7 +21,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
         const told = yield* Effect.forEach(["/look", "/letter", "/redrive", "/purge"], (path) =>
           post(path, fields, as(name))
         )
-        const granted = told.map(({ text }) => text.includes("the form is not one of this process"))
+        const granted = told.map(({ text }) => text.includes("the form is too old, or from another process"))
         assert.deepStrictEqual(
           granted,
           users.map((_, role) => role <= index),

@@ -40,7 +40,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
             ? yield* post(path, redrive(plan))
             : yield* submit(world.cause, path, { name: "orders.dlq" })
         const { text } = yield* settled(begun.headers.get("location")!)
-        assert.match(text, /It failed\..*the disk is full\. The letters of which it was not told stay/)
+        assert.match(text, /The job failed\..*the disk is full\. The letters that it did not record stay/)
         assert.isAbove(told(), 0)
         assert.strictEqual(yield* left, 301 - told())
       })
@@ -130,7 +130,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
         for (const name of ["view", "bodies"]) {
           const { status, text } = yield* post(path, { broker: "local", queue: "orders.dlq", token }, as(name))
           assert.strictEqual(status, 403)
-          assert.include(text, "it needs redrive", path)
+          assert.include(text, "it needs the role redrive", path)
         }
         assert.strictEqual((yield* get(path, as("purge"))).status, 405)
       }

@@ -100,7 +100,7 @@ describe("in a browser", () => {
           const see = seen(page, { viewport, colorScheme })
           await see("overview")
           await page.locator("td a:text('26')").click()
-          await page.getByText("Look again").waitFor()
+          await page.getByText("Browse again").waitFor()
           await see("causes")
           await page.locator("tbody a").first().click()
           await see("cause")

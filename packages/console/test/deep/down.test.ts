@@ -69,8 +69,8 @@ const inTheMiddle = ["rabbitmq", "nsq"] as const
 /** Opens the page of the letters, and looks, where that does not begin by itself. */
 const look = async ({ click, page }: Visitor, url: string) => {
   await page.goto(url)
-  const button = page.locator("button:text-is('Look')")
-  if (await button.isVisible()) await click("button:text-is('Look')")
+  const button = page.locator("button:text-is('Browse')")
+  if (await button.isVisible()) await click("button:text-is('Browse')")
 }
 
 /** Redrives all that is there in this time; answers whether that came to its end. */
@@ -95,7 +95,7 @@ const redrive = async ({ click, page, text }: Visitor, url: string, rate = "") =
 }
 
 /** What a redrive says at its end: what it has published, or why it went no further. */
-const goneOn = /done in .*published\s*\d+|It failed\..*Call it again to go on/s
+const goneOn = /done in .*published\s*\d+|The job failed\..*Call it again to go on/s
 
 /** Redrives what a redrive has left. SQS and NSQ have some of it back when the leases of those who have lost it end. */
 const rest = async (
@@ -157,11 +157,11 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a broker 
             await sleep(1000)
             up()
             await visitor.page
-              .getByText("The look failed.")
-              .or(visitor.page.getByText("Browsed at"))
+              .getByText("The browse failed.")
+              .or(visitor.page.getByText("Browsed "))
               .first()
               .waitFor({ timeout: patience })
-            assert.match(await visitor.text(), /The look failed\.|Browsed at all 30 letters/)
+            assert.match(await visitor.text(), /The browse failed\.|Browsed all 30 letters/)
 
             const { ended, published } = await redrive(visitor, letters, "10")
             await published()

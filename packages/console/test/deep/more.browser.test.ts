@@ -84,7 +84,7 @@ describe("in a browser", () => {
         const { broker, page, strange } = yield* open({ javaScriptEnabled })
         yield* Effect.promise(async () => {
           await page.locator("td[data-label='in backoff'] a").first().click()
-          await page.locator("button:text('Look')").click()
+          await page.locator("button:text('Browse')").click()
           await page.locator("summary:text('Purge…')").click()
           await page.locator("select[name=cause]").selectOption({ index: 2 })
           await page.locator("input[name=name]").fill("orders")
@@ -103,7 +103,7 @@ describe("in a browser", () => {
         const { broker, page, strange } = yield* open({ javaScriptEnabled })
         yield* Effect.promise(async () => {
           await page.locator("td[data-label='dead'] a").first().click()
-          await page.getByText("Browsed at all 3 letters").waitFor()
+          await page.getByText("Browsed all 3 letters").waitFor()
           await page.locator("summary:text('Export…')").click()
           for (const name of ["first", "again"]) {
             const [file] = await Promise.all([
@@ -129,10 +129,10 @@ describe("in a browser", () => {
       const { page, requeue, strange } = yield* open({})
       yield* Effect.promise(async () => {
         await page.locator("nav a:text('Events')").click()
-        await page.getByText("Nothing yet").waitFor()
+        await page.getByText("No events yet").waitFor()
         const hook = requeue.onEvent("rabbit")
         hook({ _tag: "BackoffLeft", queue: "orders", because: "handler" })
-        await page.getByText("takes messages again").waitFor()
+        await page.getByText("resumes").waitFor()
         hook({ _tag: "BackoffLeft", queue: "mails", because: "broker" })
         await page.getByText("the broker works").waitFor()
         assert.match((await page.locator("tbody tr").first().textContent())!, /mails/)
@@ -140,7 +140,7 @@ describe("in a browser", () => {
         await page.getByText("paused").waitFor()
         await page.locator("select[name=kind]").selectOption("bad")
         await page.locator("button:text('Show')").click()
-        await page.getByText("Nothing yet").waitFor()
+        await page.getByText("No events yet").waitFor()
       })
       assert.deepStrictEqual(strange, [])
     })
@@ -153,14 +153,14 @@ describe("in a browser", () => {
         yield* Effect.promise(async () => {
           const see = seen(page, screen)
           await page.locator("td[data-label='in backoff'] a").first().click()
-          await page.locator("button:text('Look')").click()
+          await page.locator("button:text('Browse')").click()
           await page.getByText("By last error").waitFor()
           await page.locator("tbody summary").first().click()
           await page.mouse.move(0, 0)
           await see("delayed")
           await page.goto(url)
           await page.locator("td[data-label='dead'] a").first().click()
-          await page.getByText("Browsed at all 3 letters").waitFor()
+          await page.getByText("Browsed all 3 letters").waitFor()
           await page.locator("summary:text('Export…')").click()
           await see("export")
           const hook = requeue.onEvent("rabbit")

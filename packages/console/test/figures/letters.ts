@@ -69,9 +69,9 @@ const look = async (base: string, queue: string) => {
       if (first === 0 && text.includes("<tbody>")) first = since() - asked
     }
   }
-  const told = /Browsed at[^<]*/.exec(text)?.[0]
+  const told = /Browsed[^<]*/.exec(text)?.[0]
   // A look that failed has looked at nothing as well.
-  const failed = text.includes("The look failed.")
+  const failed = text.includes("The browse failed.")
   return { page: shown, first, all: since() - asked, streamed, failed, told: told ?? text.slice(-1200) }
 }
 

@@ -16,8 +16,8 @@ export const wholeWay = async (
   await click("td a:text('15')")
   await page.getByText("Redrive all…").waitFor()
   // Where a look costs something, it is asked for.
-  if ((await text()).includes("Nobody has browsed yet")) await click("button:text-is('Look')")
-  await page.getByText("Browsed at all 15 letters").waitFor()
+  if ((await text()).includes("No browse yet")) await click("button:text-is('Browse')")
+  await page.getByText("Browsed all 15 letters").waitFor()
   await see("causes")
   await click("a:text('the card was declined')")
   assert.match(await text(), /All 3 letters/)

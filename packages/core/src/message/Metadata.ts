@@ -15,7 +15,7 @@
  * | `rd` | `redrives` | times the message was redriven from a dead-letter queue; absent when 0 |
  * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
- * | `dl` | `deadLetter` | `{ q, a, r, t, n, m, s }`: origin queue, attempts, reason, epoch ms, error name, error message, stack trace; `s` absent when there is none, or no room for it |
+ * | `dl` | `deadLetter` | `{ q, a, r, t, n, m, s }`: origin queue, attempts, reason, epoch ms, error name, error message with those of its causes, stack trace; `s` absent when there is none, or no room for it |
  * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
  */
 import { type Delay, max as longestDelay } from "./Delay.ts"

@@ -5,6 +5,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as Thenable from "../message/Thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 import type { Failure } from "./Failure.ts"
+import { describe } from "./internal/thrown.ts"
 import * as StackTrace from "./StackTrace.ts"
 
 /** A branded boolean that only a built routing has, so a routing can be passed as options. */
@@ -101,23 +102,26 @@ export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<s
  * Returns the error as it may leave the program. Its stack is redacted when it is first read: `redact` is called for the
  * error and for each of its causes, with the frames of each.
  */
-export const redacted = ({ redact }: DeadLetterRouting, { summary, trace }: Thrown): ErrorSummary => {
+export const redacted = ({ redact }: DeadLetterRouting, { chain, summary, trace }: Thrown): ErrorSummary => {
   const { message, name } = summary
   if (redact === undefined) return trace === undefined ? { name, message } : summary
-  const own = safe(redact, trace === undefined ? summary : StackTrace.traced(summary, () => trace()[0]!.stack))
-  if (trace === undefined) return { name: own.name, message: own.message }
+  const [thrown, ...inner] = chain ?? [summary]
+  const own = safe(redact, trace === undefined ? thrown! : StackTrace.traced(thrown!, () => trace()[0]!.stack))
+  const causes = inner.map((each) => safe(redact, each))
+  const shown = { name: own.name, message: describe(own.message, causes) }
+  if (trace === undefined) return shown
   const stack = () => {
-    const [thrown, ...causes] = trace()
+    const [first, ...others] = trace()
     return StackTrace.render([
-      { label: thrown!.label, ...own },
-      ...causes.map((each) => ({ label: each.label, ...safe(redact, each) }))
+      { label: first!.label, ...own },
+      ...others.map((each) => ({ label: each.label, ...safe(redact, each) }))
     ])
   }
-  return StackTrace.traced(own, stack)
+  return StackTrace.traced(shown, stack)
 }
 
-/** The part of a failure that may leave the program. Without a trace, it has no stack. */
-export type Thrown = Pick<Failure, "summary" | "trace">
+/** The part of a failure that may leave the program. Without a trace, it has no stack. Without a chain, `summary` is the only error. */
+export type Thrown = Pick<Failure, "summary" | "chain" | "trace">
 
 /** Withholds the message and the frames if `redact` fails, or returns no name and message. */
 const safe = (redact: Redact, error: ErrorSummary): Required<ErrorSummary> => {

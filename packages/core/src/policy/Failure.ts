@@ -13,7 +13,7 @@
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
-import { isError, isRecord, read, show, summarize } from "./internal/thrown.ts"
+import { chainLimit, chainOf, describe, isError, isRecord, read, show, summarize } from "./internal/thrown.ts"
 import * as StackTrace from "./StackTrace.ts"
 
 export { summarize } from "./internal/thrown.ts"
@@ -98,8 +98,10 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
 /** A thrown value, and what decides about its message. */
 export interface Failure {
   readonly error: unknown
-  /** Its name, message and stack. The stack is formatted when it is first read. */
+  /** Its name; its message, with those of its causes; and its stack, which is formatted when it is first read. */
   readonly summary: ErrorSummary
+  /** The error and its causes, the outermost first, each with its own message. */
+  readonly chain?: ReadonlyArray<ErrorSummary> | undefined
   /** Where it and its causes were thrown; `undefined` if stack traces are disabled. */
   readonly trace?: StackTrace.Trace | undefined
   /** Names and tags of the error and of every error in its cause chain. */
@@ -119,11 +121,14 @@ export interface Failure {
  */
 export const make = (error: unknown, now: number, trace?: StackTrace.Trace): Failure => {
   const chain = causes(error)
+  const errors = chainOf(error)
+  const [{ message, name }, ...inner] = errors as [ErrorSummary, ...ReadonlyArray<ErrorSummary>] // It has the error.
+  const summary = { name, message: describe(message, inner) }
   const tags = chain.flatMap(({ name, _tag }) => [_tag, name].filter((tag) => typeof tag === "string"))
   return {
     error,
-    summary:
-      trace === undefined ? summarize(error) : StackTrace.traced(summarize(error), () => StackTrace.render(trace())),
+    summary: trace === undefined ? summary : StackTrace.traced(summary, () => StackTrace.render(trace())),
+    chain: errors,
     trace,
     tags,
     permanent: chain.find(({ permanent }) => typeof permanent === "boolean")?.permanent === true,
@@ -202,9 +207,6 @@ type Properties = {
   readonly permanent: unknown
   readonly retryAfter: unknown
 }
-
-/** A chain may be a cycle. */
-const chainLimit = 10
 
 const causes = (error: unknown): ReadonlyArray<Properties> => {
   const chain: Array<Properties> = []

@@ -254,7 +254,8 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
   )
   if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", thrown)
   // A history has no stacks, so the stack of a retried failure is never formatted.
-  return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, { summary: failure.summary }))
+  const { chain, summary } = thrown
+  return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, { chain, summary }))
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { ErrorSummary } from "../message/Metadata.ts"
 import * as StackText from "../message/StackText.ts"
-import { isError, isRecord, kindOf, read, summarize } from "./internal/thrown.ts"
+import { chainLimit, isError, isRecord, read, summarizeCause } from "./internal/thrown.ts"
 
 /** One error of a trace. Its `stack` has its own frames only. */
 export interface Part extends ErrorSummary {
@@ -19,7 +19,7 @@ export type Trace = () => ReadonlyArray<Part>
 export const limit = 4096
 
 /** The most errors of a trace, frames of an error, and characters of a line and of a stack that is read. */
-const limits = { errors: 10, frames: 20, line: 256, read: 16_384 }
+const limits = { errors: chainLimit, frames: 20, line: 256, read: 16_384 }
 
 /**
  * Frames that are left out at the end of a stack: those of Node, of this library, of Effect, and of the engine itself. They
@@ -80,7 +80,7 @@ const partsOf = (thrown: unknown): ReadonlyArray<Part> => {
   const visit = (error: unknown, label: string): void => {
     if (parts.length >= limits.errors || seen.has(error)) return
     if (isRecord(error)) seen.add(error)
-    const summary = summaryOf(error)
+    const summary = summarizeCause(error)
     parts.push({ label, ...summary, stack: isRecord(error) ? framesOf(error, summary.message) : "" })
     if (!isRecord(error)) return
     const prefix = label === "" ? "" : `${label}, `
@@ -98,12 +98,6 @@ const partsOf = (thrown: unknown): ReadonlyArray<Part> => {
   visit(thrown, "")
   return parts
 }
-
-/** A cause may be an object of any size; only its message is useful. */
-const summaryOf = (error: unknown): ErrorSummary =>
-  !isRecord(error) || isError(error) || typeof read(error, "message") === "string"
-    ? summarize(error)
-    : { name: `NonError(${kindOf(error)})`, message: "" }
 
 const countOf = (errors: unknown): number => {
   try {

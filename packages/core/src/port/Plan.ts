@@ -33,6 +33,10 @@ export interface Plan {
   /** The objects, in the order of creation. */
   readonly objects: ReadonlyArray<PlannedObject>
   readonly flows: ReadonlyArray<Flow>
+  /** How many objects delays outside the policy may add, and when, in words. Default: none. */
+  readonly growth?: string | undefined
+  /** The worst lateness of the policy's delays, in words, if the broker rounds them up by much. Default: it does not. */
+  readonly lateness?: string | undefined
   /** Remarks for users. */
   readonly notes: ReadonlyArray<string>
 }

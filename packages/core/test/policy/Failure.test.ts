@@ -82,6 +82,7 @@ describe("make", () => {
     assert.deepStrictEqual(make(error), {
       error,
       summary: { name: "Error", message: "no" },
+      chain: [{ name: "Error", message: "no" }],
       trace: undefined,
       tags: ["Error"],
       permanent: false,
@@ -89,6 +90,28 @@ describe("make", () => {
       problem: undefined
     })
   })
+
+  const refused = new Error("connect ECONNREFUSED 10.0.0.7:443")
+  const described: ReadonlyArray<readonly [string, unknown, string]> = [
+    ["a cause", caused("fetch failed", refused), "fetch failed, caused by connect ECONNREFUSED 10.0.0.7:443"],
+    [
+      "the first of many, where the cause has no text",
+      caused("fetch failed", new AggregateError([refused, new Error("connect ECONNREFUSED ::1:443")])),
+      "fetch failed, caused by connect ECONNREFUSED 10.0.0.7:443"
+    ],
+    ["the name of a cause", caused("a", caused("b", new TypeError("c"))), "a, caused by b, caused by TypeError: c"],
+    ["text that was thrown", caused("a", "quota"), "a, caused by quota"],
+    ["each text once", caused(`cannot pay: ${refused.message}`, refused), `cannot pay: ${refused.message}`],
+    ["no large object", caused("a", { rows: [1, 2, 3] }), "a"],
+    [
+      "room for the cause of a long message",
+      caused("x".repeat(1000), refused),
+      `${"x".repeat(154)}…, caused by connect ECONNREFUSED 10.0.0.7:443`
+    ]
+  ]
+  it.each(described)("shows in a message: %s", (_, error, message) =>
+    assert.strictEqual(make(error).summary.message, message)
+  )
 
   it("collects names and tags over the whole chain", () => {
     const error = caused("a", new Declined({ message: "b" }))

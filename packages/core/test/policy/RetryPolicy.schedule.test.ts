@@ -79,7 +79,7 @@ describe("a description", () => {
     ))
 
   const cases: ReadonlyArray<readonly [string, RetryPolicy.Options, number, string]> = [
-    ["none", { maxRetries: 0 }, 0, "0 retries; at most 1 handler runs over 0ms"],
+    ["none", { maxRetries: 0 }, 0, "0 retries; at most 1 handler run over 0ms"],
     ["the default", {}, 0, "3 retries: 0ms, 0ms, 0ms; at most 4 handler runs over 0ms"],
     ["the consumer's delay", { maxRetries: 2 }, 5000, "2 retries: 5s, 5s; at most 3 handler runs over 10s"],
     [
@@ -92,7 +92,7 @@ describe("a description", () => {
       "jitter",
       { maxRetries: 1, backoff: Backoff.constant("1 minute", { jitter: "equal" }) },
       0,
-      "1 retries: 30s..1m; at most 2 handler runs over 1m"
+      "1 retry: 30s..1m; at most 2 handler runs over 1m"
     ],
     [
       "more than eight",

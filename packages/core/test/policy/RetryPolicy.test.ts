@@ -98,7 +98,7 @@ table("the classification", [
     "permanent by a cause",
     { classify: { permanent: ["TypeError"] } },
     failed({ cause: new TypeError("x") }),
-    permanent
+    Settlement.DeadLetter("permanent", "work.dlq", { ...error, message: "boom, caused by TypeError: x" })
   ],
   ["permanent by itself", {}, failed({ permanent: true }), permanent],
   ["dropped by its name", { classify: { drop: ["Error"] } }, {}, dropped],

@@ -207,16 +207,16 @@ describe("redact", () => {
     const { message, stack } = told((given) =>
       Object.assign(given, { message: hidden(given.message), stack: undefined })
     )
-    assert.deepStrictEqual([message, stack], ["refused …", "caused by: Error: denied …"])
+    assert.deepStrictEqual([message, stack], ["refused …, caused by denied …", "caused by: Error: denied …"])
   })
 
-  it("sees the error and each of its causes, with their own frames", () => {
+  it("sees the error and each of its causes, with their own frames, and of a cause its message before", () => {
     const seen: Array<unknown> = []
     const { message, stack } = told(({ message, name, stack = "" }) => {
       seen.push([message, stack.trim()])
       return { name, message: hidden(message), stack: hidden(stack) }
     })
-    assert.strictEqual(message, "refused …")
+    assert.strictEqual(message, "refused …, caused by denied …")
     assert.deepStrictEqual(stack?.split("\n"), [
       "    at … (/app/a.ts:1:1)",
       "caused by: Error: denied …",
@@ -224,6 +224,7 @@ describe("redact", () => {
     ])
     assert.deepStrictEqual(seen, [
       ["refused secret", "at secret (/app/a.ts:1:1)"],
+      ["denied secret", ""],
       ["denied secret", "at secret (/app/b.ts:1:1)"]
     ])
   })
@@ -233,6 +234,12 @@ describe("redact", () => {
     assert.strictEqual(stack, "caused by: Error: denied …")
     const spread = told((each) => ({ ...each, message: hidden(each.message) }))
     assert.include(spread.stack, "caused by: Error: denied …")
+  })
+
+  it("hides the messages of causes without stack traces as well", () => {
+    const redact: DeadLetterRouting.Redact = ({ message, name }) => ({ name, message: hidden(message) })
+    const answer = DeadLetterRouting.redacted(DeadLetterRouting.make({ redact }), Failure.make(error, 0))
+    assert.deepStrictEqual(answer, { name: "Error", message: "refused …, caused by denied …" })
   })
 
   it("leaves no text where it fails", () => {

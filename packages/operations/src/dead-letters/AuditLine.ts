@@ -1,23 +1,22 @@
 /**
- * The lines that an audit has of single letters: a JSON object each, between the lines with which their operation begins and
- * ends.
+ * The audit lines of single letters: a JSON object each, between the lines of the beginning and the end of their operation.
  *
  * | field | |
  * | --- | --- |
- * | `time` | when it was written, which is before the letter leaves |
+ * | `time` | when it was written, before the letter left |
  * | `event` | `letter` |
- * | `operation`, `command`, `operator`, `broker` | as in the line of the beginning |
+ * | `operation`, `command`, `operator`, `broker` | as in the first line |
  * | `queue` | the queue that the letter leaves |
  * | `letter` | its id |
- * | `to` | the queue that it goes to; left out where it is removed |
+ * | `to` | the queue that it goes to; absent if it is removed |
  */
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
-/** Whose letters these are, and where they go to. */
+/** The operation that moves or removes letters. */
 export interface Operation {
   /** The id of the operation. */
   readonly operation: string
-  /** The command, as `dead-letters purge`. */
+  /** The command, such as `dead-letters purge`. */
   readonly command: string
   readonly operator: string
   readonly broker: string
@@ -32,7 +31,7 @@ export interface Operation {
 export const newId = (): string => crypto.randomUUID().replaceAll("-", "").slice(0, 12)
 
 /**
- * The lines of letters that are about to leave, each with its line end; `now` is in milliseconds since 1970. They are for the
+ * Returns the lines of letters that are about to leave, each with its line end. `now` is in milliseconds since 1970. Use it in the
  * option `audit` of `DeadLetters.redrive` and others.
  *
  * @example

@@ -51,34 +51,34 @@ export type { FailedLetter } from "./internal/sweepStats.ts"
 export { type Standard as StandardStages, standard as standardStages, waitFor } from "./internal/stages.ts"
 
 /**
- * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the
- * log names those that are left out.
+ * The dead letters in one queue. If parts of the broker do not answer, each call works on the others, and a log warning
+ * names those that are left out.
  */
 export interface DeadLetters {
   /** The dead-letter queue's name. */
   readonly queue: string
   /**
-   * The number of dead letters; `undefined` when the broker cannot count. Those that somebody else has for longer than a
-   * second, such as a consumer, count where the broker tells their number.
+   * The number of dead letters; `undefined` if the broker cannot count. Letters that another reader holds for longer than a
+   * second are included if the broker counts them.
    */
   readonly count: Effect.Effect<number | undefined, BrokerError.BrokerError>
-  /** Whether the broker has the queue; also `true` where it cannot tell. To ask makes none. */
+  /** Whether the broker has the queue; `true` if it does not report that. It creates no queue. */
   readonly exists: Effect.Effect<boolean, BrokerError.BrokerError>
   /**
-   * Why parts of the broker do not answer, each with its error: what the other calls tell and do is without the letters
-   * there. Empty when all of them answer.
+   * The errors of the parts of the broker that do not answer. The other calls leave out the letters
+   * there. Empty if all parts answer.
    */
   readonly missing: Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError>
   /**
-   * Reads dead letters page by page, oldest first where the broker has an order, and keeps none of them. The scope ends it:
-   * then all are given back. Until then, others do not get them. Unless `capabilities.uncountedBrowse` is true, that counts
+   * Reads dead letters page by page, oldest first if the broker has an order, and removes none. When the scope closes, all
+   * return to the queue. Until then, other readers do not get them. Unless `capabilities.uncountedBrowse` is true, it counts
    * as a delivery of each.
    *
-   * Where the broker shows only the first letters of each group, as SQS does of FIFO queues, it reads those, and a warning of
-   * the log tells how many are hidden.
+   * If the broker shows only the first letters of each group, as SQS does for FIFO queues, it reads those, and a log warning
+   * has the number of hidden ones.
    */
   readonly read: (options?: ReadOptions) => Effect.Effect<Letters, BrokerError.BrokerError, Scope.Scope>
-  /** Lists up to `limit` dead letters (default: 100), as {@link DeadLetters.read} does. */
+  /** Lists up to `limit` dead letters (default: 100), in the way of {@link DeadLetters.read}. */
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError.BrokerError>
   /**
    * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
@@ -89,18 +89,18 @@ export interface DeadLetters {
    * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
    * start again at 1. Dead letters that the options pass over stay in this queue.
    *
-   * Letters that are passed over are held until the end, so that the broker shows those behind them: up to 100,000.
+   * Letters that are passed over are held until the end, so the broker shows those after them: up to 100,000.
    *
-   * A letter whose copy is refused stays as well, and the others go on. The redrive fails when the first 100 are refused
-   * and none is taken, when the broker is away for a minute, and when letters have been counted and none comes for
-   * 10 seconds. Where the broker cannot count, 3 seconds without a letter are the end.
+   * A letter whose copy the broker refuses stays as well, and the others go on. The redrive fails if the first 100 are refused
+   * and none is accepted, if the broker is away for a minute, and if the broker counts letters but delivers none for
+   * 10 seconds. If the broker cannot count, the redrive ends after 3 seconds without a letter.
    *
    * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
   /**
-   * Moves dead letters aside, to a queue that nobody consumes: out of the way, and not lost. Each is published there as it is,
-   * with all that is known of it, and confirmed, and only then removed from this queue. They are dead letters of that queue:
+   * Moves dead letters to a queue without consumers. Each is published there unchanged,
+   * with all its metadata, and confirmed, and only then removed from this queue. They are dead letters of that queue:
    * redrive them from there, or park them back with `to`. `redriven` of the report counts those that were moved.
    *
    * It works, ends and fails as {@link DeadLetters.redrive} does without stages.
@@ -109,20 +109,20 @@ export interface DeadLetters {
    */
   readonly park: (options?: ParkOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
   /**
-   * Publishes an edited copy of a dead letter, as {@link DeadLetters.list} has shown it, and waits for what becomes of it. The
+   * Publishes an edited copy of a dead letter from {@link DeadLetters.list}, and waits for its outcome. The
    * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
-   * succeeded as far as the broker can tell, and is removed only then.
+   * succeeded, by the broker's counts, and is removed only then.
    *
-   * @throws RangeError when an option is unknown or of another kind, the copy is as the letter is, or nobody knows where to
+   * @throws RangeError when an option is unknown or of another kind, the copy equals the letter, or its queue is unknown: then
    */
   readonly edit: (
     letter: DeadLetter,
     options: EditOptions
   ) => Effect.Effect<EditReport, BrokerError.BrokerError | AuditFailed>
   /**
-   * Removes dead letters for good, all or those that `filter` selects, and returns the number of those that are gone. With
-   * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails when it has removed what it could see,
-   * and the broker hides letters behind those of their groups that stay.
+   * Removes dead letters for good, all or those that `filter` selects, and returns their number. With
+   * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails if the broker hides letters after others
+   * of their group that stay; the visible ones are removed by then.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -144,15 +144,15 @@ export interface DeadLetters {
  * })
  * const failed = Effect.map(Effect.flip(program), ({ message }) => message)
  * // No consumer has made the queue yet.
- * await Effect.runPromise(Effect.provide(failed, MemoryBroker.layer())) // => "memory: redrive on queue orders.dlq: QueueMissing: there is no such queue. Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
+ * await Effect.runPromise(Effect.provide(failed, MemoryBroker.layer())) // => "memory: redrive on queue orders.dlq: QueueMissing: there is no such queue. Use the dead-letter queue's name on the broker, such as orders.dlq"
  * ```
  */
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker.Broker> =>
   Effect.map(Broker.Broker, (broker) => ofBroker(broker, queue))
 
 /**
- * The dead letters in a queue that the policies of these queues name. Where it takes letters of another queue too, `redrive`,
- * `park`, `edit` and `purge` refuse it, unless they are given `origin` or `force`.
+ * The dead letters in a queue that the policies of these queues name. If it has letters of another queue as well, `redrive`,
+ * `park`, `edit` and `purge` refuse it without `origin` or `force`.
  */
 export const foundFor = (
   queue: string,
@@ -163,18 +163,18 @@ export const foundFor = (
 /** Options of {@link of}. */
 export interface OfOptions {
   /**
-   * The retry policy of the queue's consumers, for this call alone. Default: those that are known here, else the default policy.
+   * The retry policy of the queue's consumers, for this call only. Default: those known here, else the default policy.
    */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
 }
 
-/** All options of {@link of} and their kinds, by which wrong ones are found. */
+/** All options of {@link of} and their kinds. */
 export const ofKinds: OptionNames.Of<OfOptions> = { retry: OptionKind.object("a retry policy") }
 
 /**
- * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. Known
- * are the policies of this program's consumers and of its config file. A dead-letter queue is answered whole; what acts on one
- * that takes letters of another queue too needs `origin` or `force`.
+ * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. It
+ * knows the policies of this program's consumers and of its config file. A result has all letters of its dead-letter queue. Calls
+ * that change a queue with letters of another queue as well need `origin` or `force`.
  *
  * @example
  * ```ts
@@ -205,7 +205,7 @@ type IsOrigin = (origin: string) => Effect.Effect<boolean, BrokerError.BrokerErr
 
 const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
   const refused = Options.refusals(queue)
-  /** A call whose functions run in the async context of the call. What the caller changes from now on changes nothing. */
+  /** A call whose functions run in its async context, with a copy of its options. */
   const calling = <O extends object | undefined, A, E, R>(
     operation: string,
     refusal: RangeError | undefined,
@@ -256,7 +256,7 @@ const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<s
         refused.edit(letter, options),
         options,
         (watched, given, isOrigin) => edit(watched, queue, letter, given, isOrigin),
-        // The origin of the letter that was chosen.
+        // The origin of the chosen letter.
         found?.some((name) => name === letter?.origin?.queue)
       ),
     purge: (options) =>

@@ -1,7 +1,7 @@
 /**
- * A dead letter as a text that people edit: its headers, an empty line, its body.
+ * A dead letter as text to edit: its headers, an empty line, its body.
  *
- * When to use: where people write the copy that `DeadLetters.edit` publishes, as on the command line or a page.
+ * When to use: where people write the copy that `DeadLetters.edit` publishes, such as on the command line or a page.
  */
 import { type Message } from "@requeue/core"
 import { Metadata } from "@requeue/core/port"
@@ -10,7 +10,7 @@ import type { DeadLetter } from "./internal/deadLetter.ts"
 /** The parts of a letter that are edited. */
 export type Content = Pick<DeadLetter, "body" | "headers">
 
-/** A line that is for the reader, and no part of the letter. Headers cannot begin so. */
+/** A comment line, which is not part of the letter. Headers cannot begin this way. */
 const comment = "#"
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -23,7 +23,7 @@ const textOf = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** The parts of a header's line; a name has no colon, and neither part an end of a line. */
+/** The parts of a header line. A name has no colon, and neither part has a line end. */
 const headerLine = /^([^#:\s][^:]*): (.*)$/
 
 const encoding = ({ headers }: Content): string | undefined => {
@@ -31,11 +31,11 @@ const encoding = ({ headers }: Content): string | undefined => {
   return name === undefined ? undefined : headers[name]
 }
 
-/** Says why a letter cannot be edited as text; `undefined` where it can. */
+/** Returns why a letter cannot be edited as text; `undefined` if it can. */
 export const obstacle = (content: Content): string | undefined => {
   const encoded = encoding(content)
   if (encoded !== undefined && encoded.toLowerCase() !== "identity") return `its body is encoded: ${encoded}`
-  if (textOf(content.body) === undefined) return "its body is no text"
+  if (textOf(content.body) === undefined) return "its body is not text"
   const odd = Object.entries(content.headers).find(([name, value]) => {
     const [, readName, readValue] = headerLine.exec(`${name}: ${value}`) ?? []
     return readName !== name || readValue !== value
@@ -43,17 +43,17 @@ export const obstacle = (content: Content): string | undefined => {
   return odd === undefined ? undefined : `its header ${JSON.stringify(odd[0])} does not fit into a line`
 }
 
-/** Writes a letter that has no obstacle. The title is for the reader. */
+/** Writes a letter without an obstacle. The title is a comment. */
 export const write = (content: Content, title: string): string =>
   [
     `${comment} ${title}`,
-    `${comment} Headers, an empty line, the body. Nothing is done if you change nothing, or leave nothing.`,
+    `${comment} Headers, an empty line, the body. To cancel, change nothing or delete everything.`,
     ...Object.entries(content.headers).map(([name, value]) => `${name}: ${value}`),
     "",
     textOf(content.body)
   ].join("\n")
 
-/** The text as it was read: the letter, `unchanged`, or what is wrong with it. */
+/** The text that was read: the letter, `unchanged`, or the problem. */
 export type Read = Content | "unchanged" | { readonly problem: string }
 
 const isJson = (headers: Message.Headers): boolean =>
@@ -73,14 +73,14 @@ export const read = (text: string, content: Content): Read => {
   for (const line of rest.slice(0, blank)) {
     const [, name, value] = headerLine.exec(line.replace(/\r$/, "")) ?? []
     if (name === undefined || value === undefined)
-      return { problem: `${JSON.stringify(line)} is no header: name: value` }
-    if (name === Metadata.header) return { problem: `the header ${name} is Requeue's own` }
-    if (headers.has(name)) return { problem: `the header ${name} is there twice` }
+      return { problem: `${JSON.stringify(line)} is not a valid header. Write name: value` }
+    if (name === Metadata.header) return { problem: `the header ${name} belongs to Requeue` }
+    if (headers.has(name)) return { problem: `the header ${name} occurs twice` }
     headers.set(name, value)
   }
   const original = textOf(content.body) ?? ""
   const edited = rest.slice(blank + 1).join("\n")
-  // An editor ends the last line.
+  // An editor adds a line end to the last line.
   const body = edited.endsWith("\n") && !original.endsWith("\n") ? edited.slice(0, -1) : edited
   const draft: Content = { body: new TextEncoder().encode(body), headers: Object.fromEntries(headers) }
   const isSame =
@@ -95,6 +95,8 @@ const problemOf = (body: string, { headers }: Content): { readonly problem: stri
     JSON.parse(body)
     return undefined
   } catch (error) {
-    return { problem: `the body is not JSON, as its content-type says: ${error instanceof Error ? error.message : ""}` }
+    return {
+      problem: `the body is not JSON, though its content-type is JSON: ${error instanceof Error ? error.message : ""}`
+    }
   }
 }

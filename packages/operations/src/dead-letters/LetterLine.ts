@@ -7,22 +7,22 @@
  * | field | |
  * | --- | --- |
  * | `queue` | the dead-letter queue that it was in |
- * | `id`, `reason`, `error`, `at` | what people and `jq` look for; an import does not read them |
- * | `body` | its bytes: as text where they are UTF-8, else `{ "base64": … }` |
+ * | `id`, `reason`, `error`, `at` | for people and `jq`; an import ignores them |
+ * | `body` | its bytes: as text if they are UTF-8, else `{ "base64": … }` |
  * | `headers` | |
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
- * | `redacted` | `true` where something was hidden, and left out otherwise: such a line is no letter any more |
+ * | `redacted` | `true` if something was hidden, else absent. Such a line cannot be imported |
  */
 import { Metadata, type Outgoing } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
-/** A line that is no letter. */
+/** A line that is not a valid letter. */
 export interface Refused {
   /** Why. A sentence without a full stop. */
   readonly detail: string
 }
 
-/** A mark at the beginning of a text is part of the body. */
+/** A byte order mark is part of the body. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 const toBase64 = (bytes: Uint8Array): string => {
@@ -48,10 +48,10 @@ const toBody = (bytes: Uint8Array): string | { readonly base64: string } => {
   }
 }
 
-/** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
+/** Control characters of terminals (C0, C1) and of text direction, and ends of lines and paragraphs. */
 export const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
 
-/** Escapes the characters of JSON that would act on a terminal; its line ends stay, and the value is the same. */
+/** Escapes the characters of JSON that would act on a terminal. Line ends stay, and the value does not change. */
 export const escape = (json: string): string =>
   json.replaceAll(controls, (char) => (char === "\n" ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`))
 
@@ -80,7 +80,7 @@ export const format = (
   {
     isRedacted = false
   }: {
-    /** Whether something of the letter was hidden before. Default: false. */
+    /** Whether a part of the letter was hidden. Default: false. */
     readonly isRedacted?: boolean | undefined
   } = {}
 ): string =>
@@ -125,10 +125,10 @@ const jsonOf = (line: string): unknown => {
   }
 }
 
-/** Reads a line as the message that makes its letter again, in its own queue or in another one. One that was redacted is refused. */
+/** Reads a line as a message that recreates the letter, in its own queue or in another one. Refuses redacted lines. */
 export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused => {
   const json = jsonOf(line)
-  if (!isRecord(json)) return { detail: "it is no JSON object" }
+  if (!isRecord(json)) return { detail: "it is not a JSON object" }
   if (json["redacted"] !== undefined) return { detail: "parts of the letter were hidden when it was exported" }
   const queue = to ?? json["queue"]
   if (typeof queue !== "string" || queue === "") return { detail: "queue must be the name of a queue" }

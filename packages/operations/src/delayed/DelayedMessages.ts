@@ -1,5 +1,5 @@
 /**
- * Delayed messages: list, count and remove those that wait for their delay, such as retries in backoff.
+ * Delayed messages, such as retries in backoff: list, count and remove them.
  *
  * Not every broker can show them: see `capabilities.delayedMessages`.
  */
@@ -12,7 +12,7 @@ import { browse, type Browsed, type Purged } from "./internal/browse.ts"
 
 export type { Browsed, Purged } from "./internal/browse.ts"
 
-/** A message that waits for its delay: a copy. Writing into it changes no message. */
+/** A copy of a delayed message. Writing into it changes no message. */
 export interface DelayedMessage {
   /** The message's id. */
   readonly id: string
@@ -21,11 +21,11 @@ export interface DelayedMessage {
   readonly headers: Message.Headers
   /** The broker's own facts of this message, as of any delivery. */
   readonly native: Message.Native
-  /** When the message was first published, in milliseconds since the epoch; `undefined` where nobody knows. */
+  /** When the message was first published, in milliseconds since the epoch; `undefined` if unknown. */
   readonly firstPublished: number | undefined
   /** The number of its next attempt. */
   readonly attempts: number
-  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
+  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` if unknown. */
   readonly due: number | undefined
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Metadata.Attempt>
@@ -33,7 +33,7 @@ export interface DelayedMessage {
 
 /** The messages that were found. */
 export interface Listing extends Browsed {
-  /** Those that are due first; as many as `limit` says. */
+  /** Those that are due first, up to `limit`. */
   readonly messages: ReadonlyArray<DelayedMessage>
   /** The number of all that the filter selects. */
   readonly selected: number
@@ -66,11 +66,11 @@ export type PurgeOptions = (
 ) & {
   /** Whether to count only, and remove nothing. Default: false. */
   readonly dryRun?: boolean | undefined
-  /** Ends the removal: no message is selected any more, and the answer tells those that are gone. Default: it is never stopped. */
+  /** Ends the removal: it selects no further message, and returns the number of those removed. Default: it is never stopped. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The delayed messages of one queue. Each call fails with `Unsupported` where the broker cannot show them. */
+/** The delayed messages of one queue. Each call fails with `Unsupported` if the broker cannot show them. */
 export interface DelayedMessages {
   readonly queue: string
   /**
@@ -80,14 +80,14 @@ export interface DelayedMessages {
    */
   readonly list: (options?: ListOptions) => Effect.Effect<Listing, BrokerError.BrokerError>
   /**
-   * Counts delayed messages: `selected` of the answer.
+   * Counts delayed messages: `selected` of the result.
    *
    * @throws RangeError when an option is unknown or of another kind
    */
   readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError.BrokerError>
   /**
-   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. Where it fails when
-   * some were selected, its error says how many: these may be gone. A filter that throws ends it; the error says how many are gone.
+   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. If it fails after
+   * some were selected, its error has their number: these may be gone. A filter that throws ends it; the error has the number removed.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -96,7 +96,7 @@ export interface DelayedMessages {
 
 /** The queue's consumers. */
 export interface Options {
-  /** The retry policy of its consumers: where a broker has a place for each delay, it says where to look. Default: as of a consumer. */
+  /** The retry policy of its consumers. It has the delays, where the broker has a place for each. Default: the default policy. */
   readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
 }
 
@@ -111,7 +111,7 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
   signal: OptionKind.signal
 }
 
-/** The error of the options of each call; `undefined` where there is none. */
+/** The error of the options of each call; `undefined` if there is none. */
 export const refusals = (queue: string) => ({
   list: (options: ListOptions = {}) => OptionNames.refusal("DelayedMessages.list", options, listKinds, queue),
   count: (options: CountOptions = {}) => OptionNames.refusal("DelayedMessages.count", options, countKinds, queue),
@@ -143,7 +143,7 @@ const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
   (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
   (a.firstPublished ?? 0) - (b.firstPublished ?? 0)
 
-/** The error of a removal that has selected messages before it failed. */
+/** The error of a removal that failed after it had selected messages. */
 const inDoubt = (error: BrokerError.BrokerError, selected: number): BrokerError.BrokerError => {
   const { broker, cause, entries, operation, queue, reason, remedy } = error
   const detail = `${error.detail}; ${selected} delayed messages had been selected by then, and may be gone`
@@ -218,7 +218,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
           return { messages, selected, browsed, isWhole }
         })
       })
-    /** A call whose functions run in its async context. What the caller changes from now on changes nothing. */
+    /** A call whose functions run in its async context, with a copy of its options. */
     const calling = <O extends object, A, E>(
       refusal: RangeError | undefined,
       given: O,

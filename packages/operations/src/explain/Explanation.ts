@@ -1,7 +1,7 @@
 /**
- * The configuration of a queue's consumers in plain sentences: what is stated, and what is left to defaults.
+ * The configuration of a queue's consumers in plain sentences: what it sets, and what it leaves to defaults.
  *
- * When to use: to show people what a policy does who do not write it. Nothing here decides anything.
+ * When to use: to show a policy to people who did not write it. Nothing here decides anything.
  */
 import { BatchPolicy, ConsumerBackoff, Delay, RateLimit, RetryPolicy } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/port"
@@ -9,9 +9,9 @@ import * as Delays from "./internal/delays.ts"
 
 /** The explanation of one part of a configuration. */
 export interface Part {
-  /** The part, as `Retries`. */
+  /** The part, such as `Retries`. */
   readonly about: string
-  /** Whether the configuration says nothing about it, so that all of it is default. */
+  /** Whether the configuration does not set it, so all of it is default. */
   readonly isDefault: boolean
   /** Whole sentences, each with its full stop. */
   readonly sentences: ReadonlyArray<string>
@@ -36,7 +36,7 @@ const attempts = ({ immediate, maxAttempts, maxDeliveries }: RetryPolicy.RetryPo
       ]
     : []),
   isFinite(maxDeliveries)
-    ? `A message whose handler never comes to an end, because its process dies, is given up after ${counted(maxDeliveries, "delivery", "deliveries")}.`
+    ? `A message whose handler never comes to an end, because its process dies, is dead-lettered after ${counted(maxDeliveries, "delivery", "deliveries")}.`
     : "A message whose handler never comes to an end, because its process dies, is delivered again without limit."
 ]
 
@@ -49,7 +49,7 @@ const delays = ({ backoff, maxAge, maxAttempts }: RetryPolicy.RetryPolicy, retry
         ]
       : Delays.sentences(backoff, "A retry comes")
   const age = isFinite(maxAge)
-    ? [`No retry comes later than ${Delay.format(maxAge)} after the first publish: then the message is given up.`]
+    ? [`No retry comes later than ${Delay.format(maxAge)} after the first publish: then the message is dead-lettered.`]
     : []
   return [...own, "A delay that the handler or its error asks for comes first.", ...age]
 }
@@ -64,7 +64,7 @@ const totals = (retry: RetryPolicy.RetryPolicy, retryDelay: number | undefined):
 
 const failures = ({ classify: { drop, permanent, uncounted, with: own } }: RetryPolicy.RetryPolicy) => {
   const lists: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
-    [permanent, "given up at once, as permanent"],
+    [permanent, "dead-lettered at once, as permanent"],
     [drop, "dropped, and leave no dead letter"],
     [uncounted, "retried, and do not slow the consumer"]
   ]
@@ -89,9 +89,9 @@ const deadLetters = (queue: string, retry: RetryPolicy.RetryPolicy): ReadonlyArr
     ...byTarget.map(([target, found]) => {
       const who =
         found.length === Metadata.reasons.length
-          ? "Messages that are given up"
+          ? "Messages that fail for good"
           : `Messages that ${found.map((reason) => causes[reason]).join(", or ")}`
-      return target === undefined ? `${who} are gone: no dead letter is kept.` : `${who} go to ${target}.`
+      return target === undefined ? `${who} are discarded: no dead letter is kept.` : `${who} go to ${target}.`
     }),
     ...(retry.deadLetter.redact === undefined
       ? []
@@ -128,10 +128,10 @@ const batches = ({ batch, concurrency = 1, prefetch, rateLimit }: ConsumerOption
       ? "One handler runs at a time in each consumer."
       : `Up to ${concurrency} handlers run at a time in each consumer.`,
     prefetch === undefined
-      ? "One batch waits beside those that are handled."
+      ? "One batch waits in addition to those in progress."
       : prefetch === 0
-        ? "No message waits beside those that are handled."
-        : `Up to ${counted(prefetch, "message")} wait beside those that are handled.`,
+        ? "No message waits in addition to those in progress."
+        : `Up to ${counted(prefetch, "message")} wait in addition to those in progress.`,
     ...limited({ rateLimit })
   ]
 }
@@ -172,7 +172,7 @@ const slowing = ({ consumerBackoff = ConsumerBackoff.off }: ConsumerOptions.Opti
   const pauses = [1, 2, 3].map((level) => Math.min(multiplier * 2 ** level, maxBackoffDuration)).map(Delay.format)
   return [
     `${trigger(consumerBackoff)}, the whole consumer pauses: for ${[...new Set(pauses)].join(", ")} and so on, ${Delay.format(maxBackoffDuration)} at most.`,
-    ...(strategy === "full-jitter" ? ["Each pause is drawn between 0 and that."] : []),
+    ...(strategy === "full-jitter" ? ["Each pause is random between 0 and that."] : []),
     `After a pause it tries one message; when that succeeds, it ${recovery === "resume" ? "goes on at full speed" : "goes back one step"}.`
   ]
 }

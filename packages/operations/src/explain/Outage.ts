@@ -1,5 +1,5 @@
 /**
- * A simulated outage: messages keep arriving while something that their handler needs is down.
+ * A simulated outage: messages keep arriving while a dependency of their handler is down.
  *
  * When to use: to see what a policy does before the outage comes. Pure: the same scenario has the same outcome. The policies
  * are the real ones (`RetryPolicy.decide`, `BackoffState.step`, `RateLimitState.decide`). They run on a consumer with a number of handlers, each of
@@ -19,7 +19,7 @@ export interface Outcome {
   readonly arrived: number
   readonly succeeded: number
   readonly deadLettered: number
-  /** Messages given up by a policy that keeps no dead letters. */
+  /** Messages that a policy without dead letters discarded. */
   readonly discarded: number
   /** Messages that were not done when the simulation ended. */
   readonly left: number
@@ -95,7 +95,7 @@ const makeLimiter = (limit: RateLimit.RateLimit | undefined, timeline: Timeline.
     return RateLimitState.decide(of, state, timeline.now())
   }
   return {
-    /** Counts runs, for which there is room. */
+    /** Counts runs. There must be room for them. */
     begun: (runs: number): void => {
       if (limit === undefined) return
       for (let run = 0; run < runs; run++) state = RateLimitState.begin(state, timeline.now())
@@ -143,7 +143,7 @@ const makeLoad = (slice: number) => {
       while (counts.length <= index) counts.push(0)
       counts[index]!++
     },
-    /** As many slices as there are, and no fewer than `length`. */
+    /** All slices, at least `length`. */
     all: (length: number): ReadonlyArray<number> => [
       ...counts,
       ...Array.from({ length: Math.max(0, length - counts.length) }, () => 0)
@@ -152,7 +152,7 @@ const makeLoad = (slice: number) => {
 }
 
 /**
- * Simulates one outage step by step, so that a server can do other things in between: a step is 1,000 events. It ends early
+ * Simulates one outage in steps of 1,000 events, so a server can do other work between them. It ends early
  * after `most` events.
  */
 // Long, because the events of a simulation share what they change.

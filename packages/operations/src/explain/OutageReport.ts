@@ -42,7 +42,7 @@ export interface OutageReport {
   }
 }
 
-/** Summarises outcomes, of which there must be one or more. */
+/** Summarises one or more outcomes. */
 export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
   const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
   const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))

@@ -1,15 +1,15 @@
-/** Calls that report what they have done when their connection is closed under them. */
+/** Calls that report their progress if their connection is closed meanwhile. */
 import { type Broker, BrokerError } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
 /**
- * Whether an interruption is the end of the connection, so that a call fails with what it has done. Default: false,
- * because the program that interrupts a fiber expects no error of it.
+ * Whether an interruption is the end of the connection, so the call fails with a report of its progress. Default: false,
+ * because a program that interrupts a fiber expects no error.
  */
 export const isClosing = Context.Reference<boolean>("@requeue/operations/isClosing", { defaultValue: () => false })
 
-/** Work that fails with `stopped` when the connection is closed under it. */
+/** Work that fails with `stopped` if the connection is closed meanwhile. */
 export const told = <A, E, R, F>(
   work: Effect.Effect<A, E, R>,
   { capabilities: { broker } }: Broker.Service,

@@ -2,10 +2,10 @@
 import { Thenable } from "@requeue/core/port"
 
 /**
- * Whether the filter returns `true` itself: one that forgets to return must not select everything. It is asked only where
- * there is one; `make` makes what it gets.
+ * Whether the filter returns `true`: one that forgets to return must not select everything. `make` is called only if there is
+ * a filter; it makes the filter's argument.
  *
- * @throws TypeError when it is async: it would select nothing, without a hint why
+ * @throws TypeError when it is async: it would select nothing, without an error
  */
 export const selects = <A>(filter: ((value: A) => unknown) | undefined, make: () => A): boolean => {
   const answer = filter === undefined || filter(make())

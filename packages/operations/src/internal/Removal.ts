@@ -1,15 +1,15 @@
 /**
- * Options of calls that remove. They say by name that all are meant: an option that is missing must not remove everything.
+ * Options of calls that remove. `all` must be explicit: a missing option must not remove everything.
  */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 
-/** The kinds of the options that say which are meant. */
+/** The kinds of the options that select what to remove. */
 export const kinds = {
   all: { expected: "true", holds: (value: unknown) => value === true },
   filter: OptionKind.callback
 }
 
-/** The error of the options of a call; `undefined` where one of `all` and `filter` is given. `things` names what is removed. */
+/** The error of the options of a call; `undefined` if one of `all` and `filter` is given. `things` names what is removed. */
 export const refusal = <Options extends { readonly all?: unknown; readonly filter?: unknown }>(
   { call, queue, things }: { readonly call: string; readonly queue: string; readonly things: string },
   options: unknown,

@@ -5,7 +5,7 @@ import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Closing from "./Closing.ts"
 
-/** The same calls: an Effect becomes a function that returns its promise. */
+/** The same calls, where each Effect becomes a function that returns a promise. */
 export type Promised<Calls> = {
   readonly [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => Effect.Effect<infer A, unknown, unknown>
     ? (...args: Args) => Promise<A>
@@ -18,7 +18,7 @@ export type Promised<Calls> = {
 type Refusals = Readonly<Record<string, (...args: any) => RangeError | undefined>> // Each call has its own arguments.
 
 /**
- * The named calls of what `make` makes. Arguments are checked before anything is awaited, so that the error's stack leads to
+ * Returns the named calls of the object from `make`. Arguments are checked before anything is awaited, so the error's stack shows
  * the call.
  */
 export const promised = <Calls extends object, const Name extends keyof Calls & string>(

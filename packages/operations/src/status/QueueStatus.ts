@@ -1,26 +1,33 @@
 /**
- * The status of a queue: all that waits for its consumers, and what its policy has given up.
+ * The status of a queue: its backlog, and its dead letters.
  *
- * When to use: to show somebody how a queue is. `Backlog` tells of the queue alone, and `admin.counts` is for what asks again
- * and again.
+ * When to use: to show people the state of a queue. `Backlog` reports on the queue alone; use `admin.counts` for repeated
+ * queries.
  */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
 import { Backlog } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import { heldOf } from "../internal/heldOf.ts"
 
 /** The dead letters in one queue. */
 export interface Dead {
   /** The dead-letter queue's name. */
   readonly queue: string
-  /** Letters that wait; `undefined` where the broker cannot count. */
+  /** Letters in the queue, without those that a reader holds; `undefined` where the broker cannot count. */
   readonly count: number | undefined
+  /** Letters that a reader holds, such as a browse or a consumer; `undefined` where the broker does not report it. */
+  readonly held: number | undefined
+  /** Whether a reader holds letters, or may hold some. */
+  readonly isHeld: boolean
+  /** Whether the broker has no such queue. Its `count` is 0 then. */
+  readonly isMissing: boolean
 }
 
-/** The backlog of a queue, and its dead letters. `missing` tells of all of these. */
+/** The backlog of a queue, and its dead letters. `missing` has the errors of both. */
 export interface QueueStatus extends Backlog.Backlog {
-  /** Whether the broker has no such queue. Its dead letters, and messages that wait for their delay, may be there. */
+  /** Whether the broker has no such queue. Its dead letters and delayed messages may still exist. */
   readonly isMissing: boolean
-  /** The dead letters, by the queues that the policy names. */
+  /** The dead letters, by the dead-letter queues of the policy. */
   readonly dead: ReadonlyArray<Dead>
 }
 
@@ -30,30 +37,53 @@ export type Field = Backlog.Field | "dead" | "quarantined"
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | undefined =>
   ready === undefined ? undefined : ready + delayed
 
-/** A queue that is not there has no numbers: zeros would say that all is well. */
-const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
+/** A missing queue has no figures: zeros would mean that all is well. */
+const unknown = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
 
-/**
- * Queues whose status is worth asking for at a time: adapters bound their own requests, and ask together for what they are asked
- * together.
- */
+/** How many queues to ask for at a time. Adapters bound their own requests, and combine those that come together. */
 export const atOnce = 256
 
-/** Returns the number of dead letters in all queues of the policy; `undefined` where the broker cannot count one of them. */
+/** Returns the number of dead letters in all queues of the policy; `undefined` if the broker cannot count one of them. */
 export const deadOf = ({ dead }: Pick<QueueStatus, "dead">): number | undefined =>
   dead.reduce(
     (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
     0
   )
 
-const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
+/** Returns the same number with the letters that readers hold, if the broker counts them. */
+export const allDeadOf = (status: Pick<QueueStatus, "dead">): number | undefined => {
+  const ready = deadOf(status)
+  return ready === undefined ? undefined : status.dead.reduce((sum, { held = 0 }) => sum + held, ready)
+}
+
+/** Why the number of dead letters is unknown, or what it leaves out. */
+const deadRemark = (status: QueueStatus): { readonly dead?: string } => {
+  if (deadOf(status) === undefined) return { dead: status.remarks.ready ?? "the broker does not count them" }
+  const held = "a reader, such as a redrive, is at work; the broker does not count the letters that it holds"
+  return status.dead.some(({ held, isHeld }) => isHeld && held === undefined) ? { dead: held } : {}
+}
+
+const quarantined = "kept by consumer processes, which report them: see their health and requeue.consumer.quarantined"
 
 /** Returns why each number is unknown, or what else it counts. */
 export const remarksOf = (status: QueueStatus): Readonly<Partial<Record<Field, string>>> => ({
   ...status.remarks,
-  ...(deadOf(status) === undefined ? { dead: status.remarks.ready ?? "the broker does not count them" } : {}),
+  ...deadRemark(status),
   quarantined
 })
+
+const deadFrom = (queue: string, counts: Broker.Counts): Dead => {
+  const held = heldOf(counts)
+  const isHeld = counts.isMissing !== true && (held === undefined ? counts.isRead === true : held > 0)
+  return { queue, count: waiting(counts), held, isHeld, isMissing: counts.isMissing === true }
+}
+
+/** Asks a broker how many letters one dead-letter queue has. It makes no queue. */
+export const deadIn = (
+  broker: Pick<Backlog.Teller, "admin">,
+  queue: string
+): Effect.Effect<Dead, BrokerError.BrokerError> =>
+  Effect.map(broker.admin.counts(queue), (counts) => deadFrom(queue, counts))
 
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (
@@ -62,7 +92,7 @@ export const of = (
 ): Effect.Effect<QueueStatus, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const queues = RetryPolicy.deadLetterQueues(request.retry, request.queue)
-    // At the same time: adapters ask together for what they are asked together.
+    // At the same time, so adapters can combine their requests.
     const [backlog, told] = yield* Effect.all(
       [Backlog.of(broker, request), Effect.forEach(queues, broker.admin.counts, { concurrency: "unbounded" })],
       { concurrency: "unbounded" }
@@ -70,9 +100,9 @@ export const of = (
     const { isMissing = false } = backlog
     return {
       ...backlog,
-      ...(isMissing ? nobody : {}),
+      ...(isMissing ? unknown : {}),
       isMissing,
-      dead: queues.map((queue, index) => ({ queue, count: waiting(told[index]!) })),
+      dead: queues.map((queue, index) => deadFrom(queue, told[index]!)),
       missing: [backlog, ...told].flatMap(({ missing = [] }) => missing)
     }
   })

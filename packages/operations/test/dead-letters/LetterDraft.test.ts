@@ -14,7 +14,7 @@ describe("a draft", () => {
       Draft.write(letter('{"a":1}', { ...json, tenant: "acme" }), "The dead letter a of q.dlq."),
       [
         "# The dead letter a of q.dlq.",
-        "# Headers, an empty line, the body. Nothing is done if you change nothing, or leave nothing.",
+        "# Headers, an empty line, the body. To cancel, change nothing or delete everything.",
         "content-type: application/json",
         "tenant: acme",
         "",
@@ -62,10 +62,14 @@ describe("a draft", () => {
   })
 
   it.each([
-    ["no JSON", (text: string) => text.replace("{}", "{"), /^the body is not JSON, as its content-type says: /],
-    ["no header", (text: string) => text.replace("content-type:", "content-type"), /^"content-type .*" is no header/],
-    ["a header twice", (text: string) => text.replace("\n\n", "\ncontent-type: x\n\n"), /content-type is there twice$/],
-    ["Requeue's own", (text: string) => text.replace("\n\n", "\nrequeue: x\n\n"), /requeue is Requeue's own$/],
+    ["no JSON", (text: string) => text.replace("{}", "{"), /^the body is not JSON, though its content-type is JSON: /],
+    [
+      "no header",
+      (text: string) => text.replace("content-type:", "content-type"),
+      /^"content-type .*" is not a valid header/
+    ],
+    ["a header twice", (text: string) => text.replace("\n\n", "\ncontent-type: x\n\n"), /content-type occurs twice$/],
+    ["Requeue's own", (text: string) => text.replace("\n\n", "\nrequeue: x\n\n"), /requeue belongs to Requeue$/],
     ["no empty line", (text: string) => text.replace("\n\n", "\n"), /no empty line/]
   ])("says what is wrong: %s", (_, change, problem) => {
     const read = draft(letter("{}"), change)
@@ -74,7 +78,7 @@ describe("a draft", () => {
 })
 
 it.each([
-  ["bytes that are no text", { body: Uint8Array.of(0xff), headers: {} }, "its body is no text"],
+  ["bytes that are no text", { body: Uint8Array.of(0xff), headers: {} }, "its body is not text"],
   ["an encoded body", letter("x", { "Content-Encoding": "gzip" }), "its body is encoded: gzip"],
   ["a header of several lines", letter("x", { a: "1\n2" }), 'its header "a" does not fit into a line'],
   ["text", letter("x", { a: "1" }), undefined]

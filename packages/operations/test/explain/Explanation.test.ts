@@ -18,12 +18,12 @@ describe("an explanation", () => {
     assert.strictEqual(
       said({}, "Retries"),
       "A message that fails is retried up to 3 times: 4 attempts in all. " +
-        "A message whose handler never comes to an end, because its process dies, is given up after 14 deliveries. " +
+        "A message whose handler never comes to an end, because its process dies, is dead-lettered after 14 deliveries. " +
         "A retry comes at once. A delay that the handler or its error asks for comes first. That is at most 4 handler runs."
     )
     assert.strictEqual(
       said({}, "Dead letters"),
-      "Messages that are given up go to orders.dlq. A consumer makes any number of dead letters."
+      "Messages that fail for good go to orders.dlq. A consumer makes any number of dead letters."
     )
   })
 
@@ -47,7 +47,7 @@ describe("an explanation", () => {
     [{ backoff: Backoff.linear("15 minutes") }, /after 15m, and each time 15m later.*\. No delay is longer than 1d\./],
     [
       { backoff: Backoff.exponential("1 second", { factor: 1.5, max: "1 minute", jitter: "full" }) },
-      /after 1s, and each time after 1\.5 times as long.*drawn between 0 and that.*No delay is longer than 1m\./
+      /after 1s, and each time after 1\.5 times as long.*random between 0 and that.*No delay is longer than 1m\./
     ],
     [{ backoff: Backoff.sequence(["5 seconds", "2 hours"]) }, /after 5s, 2h; from there on the last of these repeats/],
     [{ backoff: Backoff.constant(1000, { jitter: { proportional: 0.125 } }) }, /within 12\.5 % of that/],
@@ -62,9 +62,12 @@ describe("an explanation", () => {
       classify: { permanent: ["A", "B"], drop: ["C"] },
       deadLetter: { queue: "discard", routes: { permanent: "rejects", undecodable: "rejects" } }
     })
-    assert.include(said({ retry }, "Failures"), "Errors named A and B are given up at once")
+    assert.include(said({ retry }, "Failures"), "Errors named A and B are dead-lettered at once")
     assert.include(said({ retry }, "Failures"), "Errors named C are dropped")
-    assert.match(said({ retry }, "Dead letters"), /used up their retries, or .* are gone: no dead letter is kept\./)
+    assert.match(
+      said({ retry }, "Dead letters"),
+      /used up their retries, or .* are discarded: no dead letter is kept\./
+    )
     assert.include(said({ retry }, "Dead letters"), "failed for good, or could not be decoded go to rejects.")
   })
 
@@ -84,7 +87,7 @@ describe("an explanation", () => {
     )
     assert.match(
       said(options, "Consumer backoff"),
-      /^After 10 failed attempts in a row, the whole consumer pauses: for 2s, 4s, 8s and so on, 2m at most\. Each pause is drawn/
+      /^After 10 failed attempts in a row, the whole consumer pauses: for 2s, 4s, 8s and so on, 2m at most\. Each pause is random/
     )
     const begun = (consumerBackoff: ConsumerBackoff.ConsumerBackoff) => said({ consumerBackoff }, "Consumer backoff")
     assert.match(begun(ConsumerBackoff.nsq()), /^After a failed attempt, the whole consumer pauses: for 2s/)

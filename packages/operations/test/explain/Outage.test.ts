@@ -213,6 +213,15 @@ describe("a question", () => {
     })
   })
 
+  it("is about as many handlers as the queue's options have, unless it names a number", () => {
+    assert.deepInclude(Outage.scenario({ concurrency: 10 }, asked), { concurrency: 10 })
+    assert.deepInclude(Outage.scenario({ concurrency: 10 }, { ...asked, concurrency: 3 }), { concurrency: 3 })
+    assert.deepInclude(Outage.scenario({ concurrency: 1 }, asked), {
+      field: "concurrency",
+      detail: "1 handler of 100ms cannot keep up with 10 messages a second"
+    })
+  })
+
   it("may name another form of backoff, and keeps the queue's own options of the same form", () => {
     const own = ConsumerBackoff.consecutive({ failures: 9 })
     for (const [consumerBackoff, form, expected] of [

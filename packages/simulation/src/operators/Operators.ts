@@ -19,7 +19,12 @@ const jobOf = (what: What) => {
   switch (what._tag) {
     case "Redrive": {
       const { limit, odd } = what
-      const options = { to: queue, ...(limit === undefined ? {} : { limit }), ...(odd ? { filter: isOdd } : {}) }
+      const options = {
+        to: queue,
+        create: true,
+        ...(limit === undefined ? {} : { limit }),
+        ...(odd ? { filter: isOdd } : {})
+      }
       return Effect.flatMap(DeadLetters.make(what.queue), ({ redrive }) =>
         Effect.map(redrive(options), ({ redriven }) => redriven)
       )

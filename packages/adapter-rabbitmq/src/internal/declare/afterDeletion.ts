@@ -1,8 +1,8 @@
-/** The pause before something is declared that somebody has deleted. */
+/** The pause before a deleted queue is declared again. */
 import * as Effect from "effect/Effect"
 
 /**
- * RabbitMQ 3.10 does not tell a consumer that its quorum queue was deleted when the queue is declared within some 15 ms of
- * that: the new queue gives that consumer messages, which never arrive.
+ * If a quorum queue is declared within about 15 ms of its deletion, RabbitMQ 3.10 does not report the deletion to its consumer.
+ * The new queue then sends that consumer messages that never arrive.
  */
 export const afterDeletion = Effect.sleep("100 millis")

@@ -1,6 +1,6 @@
 /**
- * Declares the objects of plans, each once per connection, on a channel that is used for nothing else: a refused
- * declaration closes its channel, with all consumers on it. https://www.rabbitmq.com/docs/channels#error-handling
+ * Declares the objects of plans, each once per connection. It uses a separate channel, because a refused declaration closes its
+ * channel, with all consumers on it. https://www.rabbitmq.com/docs/channels#error-handling
  */
 import type { BrokerError } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -16,68 +16,68 @@ import { keyOf, type NativeBinding, type NativeObject, type NativeQueue } from "
 import * as KeptChannel from "../connect/keptChannel.ts"
 import { request } from "../connect/request.ts"
 
-/** The outcome of a look after objects that had been declared before. */
+/** The outcome of checking objects that were declared before. */
 interface Refreshed {
   /** The exchanges and queues among them that were deleted. */
   readonly missing: ReadonlyArray<Exclude<NativeObject, NativeBinding>>
-  /** Why they could not be declared again; `undefined` where they were. */
+  /** Why they could not be declared again; `undefined` if they were. */
   readonly error: BrokerError.BrokerError | undefined
 }
 
 const unchanged: Refreshed = { missing: [], error: undefined }
 
-/** Declares objects, and remembers which exist for as long as the connection lives. */
+/** Declares objects and remembers, until the connection ends, which ones exist. */
 export interface Declarer {
-  /** Declares those that are not known to exist. `queue` is named in errors. Default: none, they belong to no queue. */
+  /** Declares the objects that are not known to exist. Errors name `queue`. Default: no queue. */
   readonly ensure: (
     objects: ReadonlyArray<NativeObject>,
     queue?: string
   ) => Effect.Effect<void, BrokerError.BrokerError>
   /**
-   * Declares all of these, also those that are known to exist, because the server has denied that one does. An exchange or a
-   * queue that may not be declared will do if it is there. What is known of others stays known: they do not suffer.
+   * Declares all of these objects again, after the server reported that one of them is missing. If the user may not declare an
+   * exchange or a queue, it is enough that it exists. Other objects stay known.
    */
   readonly renew: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
   /**
-   * The same for those that nobody has declared within the last {@link fresh} milliseconds, and for those of `onDemand` that
-   * somebody has declared before. It looks for them first, and reports what was missing.
+   * Checks the objects that were not declared within the last {@link fresh} milliseconds, and those of `onDemand` that were
+   * declared before. Declares the missing ones and reports them.
    */
   readonly refresh: (
     plan: { readonly objects: ReadonlyArray<NativeObject>; readonly onDemand: ReadonlyArray<NativeObject> },
     queue: string
   ) => Effect.Effect<Refreshed>
-  /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
+  /** Whether all of these are known to exist. It knows only arrays that were passed to `ensure`, not equal ones. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
-  /** A queue that has arguments of former settings, as it was found by `ensure`; `undefined` for every other one. */
+  /** A queue that `ensure` found with arguments of former settings; `undefined` for every other queue. */
   readonly former: (queue: string) => NativeQueue | undefined
-  /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
+  /** Runs requests on a new channel. Fails with `Timeout` after three times `requestTimeout`. */
   readonly onChannel: <A>(
     operation: string,
     queue: string,
     run: (channel: Channel) => Promise<A>
   ) => Effect.Effect<A, BrokerError.BrokerError>
-  /** The channel for requests, while nobody else uses it, until the scope closes. */
+  /** The kept channel for requests. The caller alone uses it until the scope closes. */
   readonly keptChannel: (
     operation: string,
     queue: string
   ) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
-  /** A channel that nobody else uses; it closes with the scope. */
+  /** A new channel. It closes with the scope. */
   readonly channel: (operation: string, queue: string) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
 }
 
-/** Milliseconds in which a declaration is not repeated for the sake of those who have deleted something unnoticed. */
+/** Milliseconds in which a declaration is not repeated to find objects that were deleted unnoticed. */
 const fresh = 20_000
 
 /**
- * Knows of no object, at first.
+ * Makes a declarer that knows no object yet.
  *
- * Long, because everything that it knows is shared by all that it does.
+ * Long, because all members share its memory.
  */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
-    /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */
+    /** By key, each object as it was declared last. With other arguments, the server must compare it again. */
     const known = new WeakMap<Live, Map<string, NativeObject>>()
-    /** Lists of which everything is known to exist, by their identity: every message asks. */
+    /** Arrays whose objects all exist, by identity, because every message asks. */
     const complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
     const clock = yield* Clock.Clock
@@ -101,14 +101,14 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     ): Effect.Effect<A, BrokerError.BrokerError> =>
       Effect.scoped(
         Effect.flatMap(kept(live, { operation, queue }), (channel) =>
-          // It may be a request for each object, and the server needs more time for a new quorum queue.
+          // It may be one request for each object, and a new quorum queue takes the server longer.
           request({ operation, queue }, 3 * requestTimeout, () => run(channel))
         )
       )
 
     const formers = Formers.make()
     const isKnown = (live: Live, object: NativeObject): boolean => {
-      // The server is not asked for it.
+      // The server does not check it.
       if (object.assert === "never") return true
       const last = knownOn(live).get(keyOf(object))
       return last === object || (last !== undefined && JSON.stringify(last) === JSON.stringify(object))

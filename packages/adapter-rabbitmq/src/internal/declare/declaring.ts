@@ -1,4 +1,4 @@
-/** Declares objects one after the other, and goes on in another way where the server refuses one. */
+/** Declares objects in order. If the server refuses one, it tries another way. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
@@ -26,26 +26,26 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
   }
 }
 
-/** An object that can be looked for. */
+/** An object that the server can check. */
 type Named = Exclude<NativeObject, NativeBinding>
 
-/** The same object, only to be looked for. A binding cannot be looked for, and needs no permission to configure. */
+/** The same object, to be checked only. AMQP cannot check a binding, and declaring one needs no permission to configure. */
 const passive = <O extends NativeObject>(object: O): O =>
   object._tag === "Binding" || object.assert === "never" ? object : { ...object, assert: "passive" }
 
 /** How objects are declared. */
 interface Way {
-  /** Whether those that are known to exist are left out. */
+  /** Whether to skip objects that are known to exist. */
   readonly skips: boolean
-  /** Whether a user who may not declare an object will do where it is there. */
+  /** Whether it is enough that an object exists, for a user who may not declare it. */
   readonly mayLook: boolean
-  /** Whether objects are looked for, and only those that are missing are declared. */
+  /** Whether to check objects first, and to declare only the missing ones. */
   readonly looks: boolean
-  /** How often all are declared anew, because somebody has deleted one in the middle of it. */
+  /** How often to start again because an object was deleted meanwhile. */
   readonly restarts: number
 }
 
-/** The first way for objects that nobody has denied, and for those of which the server has denied one. */
+/** How to declare objects at first, and after the server reported that one is missing. */
 export const ways = {
   ensure: { skips: true, mayLook: false, looks: false, restarts: 3 },
   renew: { skips: false, mayLook: true, looks: false, restarts: 3 }
@@ -61,8 +61,8 @@ export type Declaring = (
 ) => Effect.Effect<void, BrokerError.BrokerError>
 
 /**
- * Looks for exchanges and queues, and returns those that are missing. Where the server refuses the question, the rest counts as
- * present: a declaration then reports why.
+ * Checks exchanges and queues, and returns the missing ones. If the server refuses a check, the rest counts as present, and a
+ * declaration then reports why.
  */
 export const missing = (
   objects: ReadonlyArray<NativeObject>,
@@ -85,7 +85,7 @@ export const missing = (
   return Effect.suspend(() => from(0))
 }
 
-/** They share one channel until one is refused, which closes it. */
+/** All declarations share one channel until the server refuses one, which closes it. */
 export const make = (env: {
   readonly formers: LegacyQueues
   readonly isKnown: (live: Live, object: NativeObject) => boolean
@@ -118,11 +118,11 @@ export const make = (env: {
           if (refused === undefined) return yield* error
           if (yield* formers.explain(refused, error, one)) return yield* declaring(live, objects, queue, way, next)
           if (refused._tag === "Binding") {
-            // What is gone again meanwhile is found by the binding that needs it.
+            // The binding fails if its queue or exchange was deleted meanwhile.
             if (error.reason !== "QueueMissing" || way.restarts === 0) return yield* error
             return yield* declaring(live, objects, queue, { ...way, skips: false, restarts: way.restarts - 1 })
           }
-          // A user who may not declare would need a channel for each object. It is looked for, and so are those behind it.
+          // Each refusal costs a channel. So this object and all after it are checked first.
           if (way.mayLook && !way.looks && error.reason === "AccessRefused")
             return yield* declaring(live, objects, queue, { ...way, looks: true }, next)
           if (!way.looks || error.reason !== "QueueMissing") return yield* error

@@ -1,25 +1,25 @@
 /**
- * Queues of ours that were made under former settings. The arguments of a queue that exists cannot be changed, and none of
- * those that depend on settings is needed to be as they are now: with any delivery limit, either type, and any exchange of
- * ours for the server's own dead letters, a policy holds. So such a queue is used with the arguments that it has. Of queues
- * that are neither work queues nor dead-letter queues, only the type may differ. A queue with other differences is somebody else's, or has arguments that people have given, and stays refused. Pure.
+ * Queues that the adapter made under former settings. The arguments of an existing queue cannot change. Retry policies work with
+ * any delivery limit, with both queue types, and with any exchange of the adapter for the server's dead letters. So the adapter
+ * uses such a queue with the arguments that it has. Of queues that are neither work queues nor dead-letter queues, only the type
+ * may differ. A queue with other differences stays refused: another program or a person chose its arguments. Pure.
  */
 import * as Names from "../names.ts"
 import type { Arguments, NativeQueue } from "./objects.ts"
 import * as Refusal from "./refusal.ts"
 
-/** The arguments by which the two types of queues of ours differ; the limit is one of a kind. */
+/** The arguments that only the adapter's quorum queues have, besides the limit. */
 const ofQuorum: Arguments = {
   "x-queue-type": "quorum",
   "x-dead-letter-strategy": "at-least-once",
   "x-overflow": "reject-publish"
 }
 
-/** Whether a queue is a work queue or a dead-letter queue of ours, by the arguments that it has or is to have. */
+/** Whether these are the arguments of a work queue or a dead-letter queue that the adapter declares. */
 export const isHome = ({ arguments: args, name }: Pick<NativeQueue, "arguments" | "name">): boolean =>
   args["x-dead-letter-routing-key"] === name && Names.isDead(String(args["x-dead-letter-exchange"]))
 
-/** The queue of the other type. The delivery limit of a quorum queue is asked for by a limit of 1. */
+/** The same queue of the other type. A limit of 1 makes the server report the delivery limit of a quorum queue. */
 const ofOtherType = ({ arguments: args, ...queue }: NativeQueue): NativeQueue => {
   const { "x-delivery-limit": limit, ...others } = args
   if (args["x-queue-type"] !== "quorum")
@@ -35,8 +35,8 @@ const without = (queue: NativeQueue, isLeftOut: (name: string) => boolean): Nati
 })
 
 /**
- * The queue as it may be by the server's words on why it is not like `queue`; `undefined` where no former settings of ours
- * explain that. It must be declared to be sure. `hasOther` tells that the other type has been tried.
+ * Returns the queue that the server's refusal of `queue` suggests; `undefined` if no former settings explain the refusal. Only a
+ * declaration proves it. `hasOther`: the other type was tried before.
  */
 export const next = (queue: NativeQueue, refusal: string, hasOther: boolean): NativeQueue | undefined => {
   const told = Refusal.parse(refusal)
@@ -60,7 +60,7 @@ export const next = (queue: NativeQueue, refusal: string, hasOther: boolean): Na
   return (name in ofQuorum || name === "x-delivery-limit") && !hasOther ? ofOtherType(queue) : undefined
 }
 
-/** The settings that a queue keeps from when it was made, in words; empty where it is as it would be made now. */
+/** The former settings that a queue keeps, in words; empty if the present settings would make the same queue. */
 export const kept = (there: Arguments, planned: Arguments): ReadonlyArray<string> =>
   ["x-queue-type", "x-delivery-limit", "x-dead-letter-exchange"].flatMap((name) => {
     const [was, is] = [there[name], planned[name]].map((value) =>

@@ -1,4 +1,4 @@
-/** The memory of queues that were made under former settings: they are declared with the arguments that they have. */
+/** Remembers queues that were made under former settings, to declare them with the arguments that they have. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -8,12 +8,9 @@ import type { NativeObject, NativeQueue } from "./objects.ts"
 /** Queues of former settings, by name. */
 export interface LegacyQueues {
   readonly get: (queue: string) => NativeQueue | undefined
-  /** An object as it is to be declared. */
+  /** Returns the object with the arguments to declare it with. */
   readonly own: (object: NativeObject) => NativeObject
-  /**
-   * Whether an object that was refused is to be declared once more, because there is another way to. `ask` declares an
-   * object on a channel of its own.
-   */
+  /** Whether a refused object should be declared again with other arguments. `ask` declares an object on a new channel. */
   readonly explain: (
     refused: NativeObject,
     error: BrokerError.BrokerError,
@@ -24,10 +21,10 @@ export interface LegacyQueues {
 /** More arguments than former settings explain. */
 const maxQuestions = 6
 
-/** The type by the arguments alone: on most virtual hosts, that is classic where none is written. */
+/** The type by the arguments alone. Without an argument it is classic on most virtual hosts. */
 const typeOf = ({ arguments: args }: NativeQueue): unknown => args["x-queue-type"] ?? "classic"
 
-/** Finds the arguments of a queue of ours that is refused; `undefined` where former settings do not explain them. */
+/** Finds the arguments of a refused queue; `undefined` if former settings do not explain them. */
 const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Parameters<LegacyQueues["explain"]>[2]) =>
   Effect.gen(function* () {
     let refusal: string = first.detail
@@ -46,7 +43,7 @@ const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Paramet
     return undefined
   })
 
-/** No queue, at first. */
+/** Remembers no queue at first. */
 export const make = (): LegacyQueues => {
   const known = new Map<string, NativeQueue>()
   return {
@@ -57,7 +54,7 @@ export const make = (): LegacyQueues => {
       Effect.gen(function* () {
         if (error.reason !== "QueueMismatch" || refused._tag !== "Queue") return false
         if (refused.assert !== "declare") return false
-        // It may have been made anew.
+        // The queue may have been deleted and declared again.
         if (known.delete(refused.name)) return true
         const found = yield* find(refused, error, ask)
         if (found !== undefined) known.set(refused.name, found)

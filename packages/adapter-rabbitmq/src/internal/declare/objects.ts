@@ -5,7 +5,7 @@ import * as Names from "../names.ts"
 /** Optional arguments of an object, such as `x-queue-type`. */
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** How an object is made sure of: it is declared, only looked for (`passive`), or never touched. */
+/** The adapter's treatment of an object: declares it, only checks that it exists (`passive`), or leaves it alone (`never`). */
 export type Assert = "declare" | "passive" | "never"
 
 /** A durable exchange. */
@@ -22,13 +22,13 @@ export interface NativeExchange {
 export interface NativeQueue {
   readonly _tag: "Queue"
   readonly name: string
-  /** Whether it belongs to the connection that declares it, and ends with that. Default: no. */
+  /** Whether the queue belongs to the connection that declares it and ends with it. Default: no. */
   readonly exclusive?: true
   readonly arguments: Arguments
   readonly assert: Assert
 }
 
-/** A binding of a queue to an exchange. Only the management interface can look for one. */
+/** A binding of a queue to an exchange. Only the management interface can check one. */
 export interface NativeBinding {
   readonly _tag: "Binding"
   /** The exchange. */
@@ -43,7 +43,7 @@ export interface NativeBinding {
 /** Anything that a plan declares. */
 export type NativeObject = NativeExchange | NativeQueue | NativeBinding
 
-/** An exchange; what it cannot route goes to the exchange `alternate`, and is returned or lost without one. */
+/** An exchange. Messages that it cannot route go to the exchange `alternate`; without one they are returned or lost. */
 export const exchange = (
   name: string,
   type: NativeExchange["type"],
@@ -81,7 +81,7 @@ export const binding = (
   assert
 })
 
-/** These objects as they are shared by queues: declared, or else looked for, because copies are published into them. */
+/** Objects that queues share: declared, or checked if the adapter declares nothing, because messages are published into them. */
 export const shared = <O extends NativeObject>(
   objects: ReadonlyArray<O>,
   { assert }: Pick<Settings, "assert">
@@ -89,8 +89,8 @@ export const shared = <O extends NativeObject>(
   assert === "declare" ? objects : objects.map((object) => ({ ...object, assert: "passive" as const }))
 
 /**
- * A queue that hands its messages on to an exchange: after `ttl` milliseconds, the same for all, so that they leave in
- * order; without it, after each message's own TTL. With `key` they get another routing key.
+ * A queue that passes its messages on to an exchange after `ttl` milliseconds, in order. Without `ttl`, each message has its own
+ * TTL. `key` replaces their routing key.
  */
 export const delayQueue = (
   name: string,
@@ -102,7 +102,7 @@ export const delayQueue = (
     name,
     {
       ...(queueType === "quorum"
-        ? // Without both of these, a delayed message whose target is gone for a moment is lost.
+        ? // Without both, a delayed message is lost if its target is missing for a moment.
           { "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
         : { "x-queue-type": "classic" }),
       ...(to.ttl === undefined ? {} : { "x-message-ttl": to.ttl }),
@@ -112,15 +112,15 @@ export const delayQueue = (
     assert
   )
 
-/** Whether an object is a queue that hands its messages on, as those of delays do. */
+/** Whether an object is a queue that passes its messages on, as delay queues do. */
 export const isDelay = (object: NativeObject): boolean =>
   object._tag === "Queue" && "x-dead-letter-exchange" in object.arguments
 
-/** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was browsed often. */
+/** A queue that keeps its messages. It has no dead-letter target, so the default limit of 4.0 would drop messages that are browsed often. */
 export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
   queue(name, { "x-queue-type": queueType, ...(queueType === "quorum" ? { "x-delivery-limit": 1_000_000 } : {}) })
 
-/** Makes what is the same for all queues of the same settings once, so that each further queue costs no more than its own. */
+/** Computes a value once for each settings, because thousands of queues may share them. */
 export const once = <A>(make: (settings: Settings) => A): ((settings: Settings) => A) => {
   const made = new WeakMap<Settings, A>()
   return (settings) => {
@@ -131,8 +131,8 @@ export const once = <A>(make: (settings: Settings) => A): ((settings: Settings) 
 }
 
 /**
- * The exchanges for delayed messages and for the server's own dead letters, and a queue for those whose target is gone.
- * Without that, 32 delayed messages for a deleted queue would hold up all others of the same delay.
+ * The exchanges for delayed messages and for the server's dead letters, and a queue for messages whose target is gone. Without
+ * this queue, 32 delayed messages for a deleted queue would block all others of the same delay.
  */
 export const safetyNet = once((settings) =>
   shared<NativeObject>(
@@ -147,18 +147,18 @@ export const safetyNet = once((settings) =>
   )
 )
 
-/** A text that is the same for the same object, and for no other. */
+/** A text that identifies an object. */
 export const keyOf = (object: NativeObject): string =>
   object._tag === "Binding"
     ? JSON.stringify([object.source, object.queue, object.key, object.arguments])
     : `${object._tag} ${object.name}`
 
-/** Each object once: where it first stands, as it is last. */
+/** Each object once: at its first position, with its last arguments. */
 export const distinct = (objects: ReadonlyArray<NativeObject>): ReadonlyArray<NativeObject> => [
   ...new Map(objects.map((object) => [keyOf(object), object])).values()
 ]
 
-/** Each of these objects once, but for those that are among `others`. */
+/** Each of these objects once, without those among `others`. */
 export const without = (
   objects: ReadonlyArray<NativeObject>,
   others: ReadonlyArray<NativeObject>
@@ -167,13 +167,13 @@ export const without = (
   return distinct(objects).filter((object) => !known.has(keyOf(object)))
 }
 
-/** How many of each kind these are, for people. */
+/** The number of objects of each kind, for people. */
 export const counted = (objects: ReadonlyArray<NativeObject>): string => {
-  const count = (kind: NativeObject["_tag"], word: string): string => {
+  const count = (kind: NativeObject["_tag"], word: string): ReadonlyArray<string> => {
     const found = objects.filter(({ _tag }) => _tag === kind).length
-    return `${found} ${word}${found === 1 ? "" : "s"}`
+    return found === 0 ? [] : [`${found} ${word}${found === 1 ? "" : "s"}`]
   }
-  return `${count("Queue", "queue")}, ${count("Exchange", "exchange")}, ${count("Binding", "binding")}`
+  return [...count("Queue", "queue"), ...count("Exchange", "exchange"), ...count("Binding", "binding")].join(", ")
 }
 
 const format = (args: Arguments): string =>

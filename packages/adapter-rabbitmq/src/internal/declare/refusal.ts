@@ -1,6 +1,6 @@
-/** The words by which the server refuses a declaration. Pure. https://www.rabbitmq.com/docs/queues#property-equivalence */
+/** Reads why the server refused a declaration. Pure. https://www.rabbitmq.com/docs/queues#property-equivalence */
 
-/** An argument that a refusal names; `value` is `undefined` where the queue has none, or one that is not understood. */
+/** An argument that a refusal names; `value` is `undefined` if the queue lacks it or the value cannot be parsed. */
 export interface Told {
   readonly name: string
   readonly value: string | number | boolean | undefined
@@ -13,7 +13,7 @@ const valueOf = (text: string, type: string): Told["value"] => {
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** The argument in the words of a refusal, such as `inequivalent arg 'x-queue-type' …: … but current is 'quorum'`. */
+/** Parses the argument from a refusal, such as `inequivalent arg 'x-queue-type' …: … but current is 'quorum'`. */
 export const parse = (refusal: string): Told | undefined => {
   const [, name, current] = /inequivalent arg '([^']+)' .* but current is (.*)$/s.exec(refusal) ?? []
   if (name === undefined || current === undefined) return undefined

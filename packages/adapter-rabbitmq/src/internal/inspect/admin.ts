@@ -19,7 +19,7 @@ type Dependencies = Omit<
   "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive" | "lock"
 >
 
-/** Answers `otherwise` for a queue that does not exist, and does not ask for one that cannot. */
+/** Returns `otherwise` for a missing queue, and does not ask about a name that no queue can have. */
 const orMissing = <A, B, R>(
   queue: string,
   effect: Effect.Effect<A, BrokerError.BrokerError, R>,
@@ -27,21 +27,21 @@ const orMissing = <A, B, R>(
 ): Effect.Effect<A | B, BrokerError.BrokerError, R> =>
   NameRules.isQueue(queue) ? Counting.orMissing(effect, otherwise) : Effect.succeed(otherwise)
 
-/** The error of delayed messages that the queue itself keeps. */
+/** The error for delayed messages that the queue itself keeps. */
 const hidden = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "browse",
     queue,
     reason: "Unsupported",
-    detail: 'the queue delays its retries by itself (topology "native"), and RabbitMQ shows them to nobody',
+    detail: 'the queue itself delays its retries (topology "native"), and RabbitMQ does not show them',
     remedy: "Wait until they are due, or choose another topology"
   })
 
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {
   const { declarer, management, run, settings } = given
-  // What it tells is some seconds old anyway: 200 queues that are asked for are one list.
+  // The counts are some seconds old anyway, so 200 queues are read as one list.
   const list = Together.make(() => management?.queues ?? Effect.succeed([]), 1000)
   const passive = Passive.make(given)
   const ready = Together.make((name) => DelayQueues.ready(passive, name))
@@ -83,7 +83,9 @@ export const make = (given: Dependencies): Broker.Admin => {
     ...(management === undefined
       ? {}
       : {
-          names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)),
+          names: Effect.map(management.queues, (queues) =>
+            queues.map(({ name }) => name).filter((name) => !name.startsWith(env.own))
+          ),
           delayedAtMost: (queue) => DelayedAtMost.of({ ...env, management }, queue)
         }),
     purge: (queue) =>

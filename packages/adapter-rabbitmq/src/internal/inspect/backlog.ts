@@ -1,4 +1,4 @@
-/** Counts all that waits for a queue, where the server keeps it. It declares nothing. */
+/** Counts the waiting messages of a queue, wherever the server keeps them. Declares nothing. */
 import { Backlog, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -11,10 +11,10 @@ import * as Together from "./coalesce.ts"
 /** The broker's own. */
 export interface Dependencies {
   readonly settings: Settings
-  /** Messages of a queue that are ready; 0 of one that does not exist. */
+  /** Ready messages of a queue; 0 for a missing queue. */
   readonly ready: (name: string) => Effect.Effect<number, BrokerError.BrokerError>
   readonly readyInShared: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Ready>, BrokerError.BrokerError>
-  /** All queues that the management interface tells; none without it. */
+  /** All queues that the management interface lists; none without it. */
   readonly listed: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   readonly management: Management | undefined
   /** Milliseconds since the epoch. */
@@ -22,10 +22,10 @@ export interface Dependencies {
   readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 }
 
-/** Messages that are ready, or the error where this user may not look. */
+/** The ready messages, or the error if this user may not read them. */
 type Ready = number | BrokerError.BrokerError
 
-/** Messages of a queue that are ready. */
+/** Ready messages of a queue. */
 const readyIn = ({ ready }: Pick<Dependencies, "ready">, name: string): Effect.Effect<Ready, BrokerError.BrokerError> =>
   Effect.catchIf(
     ready(name),
@@ -33,20 +33,20 @@ const readyIn = ({ ready }: Pick<Dependencies, "ready">, name: string): Effect.E
     (error) => Effect.succeed(error)
   )
 
-/** Messages of several queues that are ready. */
+/** Ready messages of several queues. */
 const readyInAll = (env: Pick<Dependencies, "ready">, names: ReadonlyArray<string>) =>
   Effect.forEach(names, (name) => readyIn(env, name), { concurrency: DelayQueues.atOnce })
 
-/** Messages that are ready in the queues that others share: many ask for all of them at the same time, and that is one question. */
+/** Ready messages of shared delay queues. Concurrent callers share one request. */
 export const inShared = (env: Pick<Dependencies, "ready">): Dependencies["readyInShared"] => {
   const ask = Together.make((key) => readyInAll(env, key === "" ? [] : key.split(separator)))
   return (names) => ask(names.join(separator))
 }
 
-/** No name of a queue has it. */
+/** A separator that no queue name contains. */
 const separator = "\n"
 
-const noManagement = "only the management interface tells it: give the option management"
+const noManagement = "only the management interface reports it: set the option management"
 const notCounted = "the server has not counted it yet"
 
 type Part = Pick<Backlog.Backlog, "delayed" | "backoff" | "undelivered"> & Pick<Backlog.Backlog, "remarks">
@@ -58,10 +58,10 @@ const noDelays = (why: string): Part => ({
   remarks: { delayed: why, backoff: why }
 })
 
-/** Counts the messages that a queue delays by itself, as the management interface has counted them some seconds ago. */
+/** Counts the messages that the queue itself delays, as the management interface counted them some seconds ago. */
 const byItself = ({ management, now }: Dependencies, queue: string) =>
   Effect.gen(function* () {
-    if (management === undefined) return noDelays(`the queue delays its retries by itself: ${noManagement}`)
+    if (management === undefined) return noDelays(`the queue itself delays its retries: ${noManagement}`)
     const { delayed, lastDue } = (yield* Effect.orElseSucceed(management.queue(queue), () => undefined)) ?? {}
     if (delayed === undefined) return noDelays(notCounted)
     const within = lastDue === undefined ? undefined : Math.max(0, lastDue - now())
@@ -69,7 +69,7 @@ const byItself = ({ management, now }: Dependencies, queue: string) =>
       delayed,
       backoff: delayed === 0 ? [] : within === undefined ? undefined : [{ within, count: delayed }],
       undelivered: undefined,
-      remarks: { delayed: "counts what the queue itself delays, of some seconds ago" }
+      remarks: { delayed: "the messages that the queue itself delays, some seconds ago" }
     }
     return part
   })
@@ -77,7 +77,7 @@ const byItself = ({ management, now }: Dependencies, queue: string) =>
 /** Topologies whose delay queues are the same for every policy. */
 const complete = new Set(["levels", "perMessageTtl", "perMessageTtlShared"])
 
-/** Counts the delay queues, whose number does not depend on that of the messages. */
+/** Counts the messages in the delay queues. Their number does not depend on the number of messages. */
 const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   Effect.gen(function* () {
     const { listed, management, settings } = env
@@ -100,7 +100,9 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
     const isTold = dues.length === waiting.length
     const isShared = waiting.some(({ place }) => place.isShared)
     const caveats = [
-      ...(isShared ? [`counts messages of all queues with prefix ${settings.prefix}, which share their delays`] : []),
+      ...(isShared
+        ? [`counts messages of all queues with prefix ${settings.prefix}, which share their delay queues`]
+        : []),
       ...(management === undefined && !complete.has(settings.topology)
         ? ["without the option management, counts the delays of this policy alone"]
         : [])
@@ -111,12 +113,12 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
       undelivered: undefined,
       remarks: {
         ...(caveats.length === 0 ? {} : { delayed: caveats.join("; ") }),
-        ...(isTold ? {} : { backoff: `topology ${plan.topology} does not tell when messages are due` })
+        ...(isTold ? {} : { backoff: `topology ${plan.topology} does not show when messages are due` })
       }
     }
     return part
   }).pipe(
-    // A policy that this server cannot keep has no delays.
+    // A policy that this server cannot keep has no delayed messages.
     Effect.catchIf(
       ({ reason }) => reason === "Unsupported" || reason === "QueueMismatch",
       ({ detail }) => Effect.succeed(noDelays(detail))
@@ -135,19 +137,19 @@ const undelivered = (env: Dependencies) =>
         : { undelivered: undefined, remarks: { undelivered: count.message } }
   )
 
-/** The age of the first message, which classic queues tell. https://www.rabbitmq.com/docs/management */
+/** The age of the first message, which classic queues report. https://www.rabbitmq.com/docs/management */
 const oldest = ({ listed, now }: Dependencies, queue: string) =>
   Effect.map(listed, (all) => {
     const { headTimestamp } = all.find(({ name }) => name === queue) ?? {}
     return headTimestamp === undefined ? undefined : Math.max(0, now() - headTimestamp)
   })
 
-/** A queue's own numbers. */
+/** The counts of the queue itself. */
 export interface Own extends Pick<Broker.Counts, "ready" | "inFlight"> {
   readonly consumers: number
 }
 
-/** All that waits for a queue. */
+/** The waiting messages of a queue. */
 export const of = (
   env: Dependencies,
   request: Backlog.Request,
@@ -168,7 +170,7 @@ export const of = (
       remarks: {
         ...(inFlight === undefined ? { inFlight: untold } : {}),
         ...(age === undefined
-          ? { oldest: "the server tells it of classic queues only, by its management interface" }
+          ? { oldest: "the server reports it only for classic queues, by its management interface" }
           : {}),
         ...waiting.remarks,
         ...aside.remarks

@@ -1,15 +1,15 @@
 /**
- * Shows the messages that wait in delay queues, and leaves those that are not removed there.
+ * Shows the messages in delay queues. Messages that are not removed stay there.
  *
- * A browser takes the messages of one delay queue at a time, shows them in pages, and gives them back within two seconds. They
- * keep the time at which they expire, on every release: none comes early, and one that was due meanwhile goes on when it is
- * given back (3.10.8, 4.0.5, 4.3.6). Two releases need care:
+ * A browser takes the messages of one delay queue at a time, shows them in pages, and returns them within two seconds. They keep
+ * their time of expiry on every release (3.10.8, 4.0.5, 4.3.6): none is early, and a message that became due meanwhile moves on when
+ * it is returned. Two groups of releases need care:
  *
- * - Before 4.0, a quorum queue forgets to look at the clock when messages are given back by `basic.nack`: they stay until
- *   the next message behind them is due. It does not when a channel is closed, so that this gives them back.
- * - From 4.0 on, a queue without a limit of its own hands a message on after 20 returns, before its time. Before 4.3 every
- *   return counts, from then on those of lost connections. A message that has been returned a few times is replaced by a
- *   confirmed copy with what is left of its delay.
+ * - Before 4.0, a quorum queue does not check the time when `basic.nack` returns messages: they stay until the next message after
+ *   them is due. It does when a channel closes, so the browser closes its channel instead.
+ * - From 4.0 on, a queue without a delivery limit moves a message on after 20 returns, before it is due. Before 4.3 every return
+ *   counts, later only those of lost connections. After a few returns, the browser replaces a message by a confirmed copy with the
+ *   rest of its delay.
  */
 import type { Broker, BrokerError, Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -35,11 +35,11 @@ export interface Dependencies extends Backlog.Dependencies, Browser.Dependencies
   readonly publisher: Pick<Publisher, "submit">
   /** The start of the adapter's names. */
   readonly own: string
-  /** Two browsers that have the same delay queue would each see a part. */
+  /** Two browsers of the same delay queue would each see only a part. */
   readonly lock: Semaphore.Semaphore
 }
 
-/** Moves messages out of these delay queues, to what is left of their delays. */
+/** Moves messages out of these delay queues, with the rest of their delays. */
 const mover = (env: Dependencies, places: ReadonlyArray<DelayQueues.DelayQueue>): Moving.Move =>
   Moving.make(
     {
@@ -54,28 +54,28 @@ const mover = (env: Dependencies, places: ReadonlyArray<DelayQueues.DelayQueue>)
     new Map()
   )
 
-/** Returns from which on a message is replaced. A server's policy may have a smaller limit than 20. */
+/** A message is replaced after this many returns. A policy of the server may set a limit below 20. */
 const few = 4
 
-/** The first release that gives a message back in time by `basic.nack`, and that has a limit of returns by itself. */
+/** The first release whose `basic.nack` returns messages in time, and that has a default delivery limit. */
 const givesBack = "4.0"
 const hasLimit = "4.0"
 
-/** Milliseconds that a message may take from one level to the next: then it is in neither. */
+/** Milliseconds that a message may take between two levels. Meanwhile it is in neither. */
 const hop = 50
 
 /**
- * Milliseconds for which the messages of a delay queue are held at most, since those that become due wait meanwhile; and for which
- * pages are taken, so that there is time to remove what the last one shows.
+ * The longest time in milliseconds to hold messages of a delay queue, because due ones wait meanwhile; and the time in which to take
+ * pages, which leaves time to remove messages of the last page.
  */
 const holdTimeout = 2000
 const takeTimeout = 1000
 
-/** A text that a message and its copy with the rest of its delay have in common, and no other one as good as ever. */
+/** A text that a message shares with its copy for the rest of the delay, and with almost no other message. */
 const lineOf = ({ attempts, firstPublished, id, notBefore }: Metadata.Metadata): string =>
   JSON.stringify([id, attempts, firstPublished, notBefore])
 
-/** The messages that have been seen by a browser: a message may move on from one delay queue to the next meanwhile. */
+/** The messages that a browser has seen. A message may move from one delay queue to the next meanwhile. */
 const seenOf = () => {
   const names = new Set<string>()
   const moved = new Set<string>()
@@ -89,12 +89,12 @@ const seenOf = () => {
       names.add(name)
       return isFirst
     },
-    /** Forgets them all: each may be shown again. */
+    /** Forgets all messages, so each may be shown again. */
     clear: (): void => names.clear()
   }
 }
 
-/** Messages of a delay queue. `move` replaces them, and `moved` hears of those that were. */
+/** Messages of a delay queue. `move` replaces them, and `moved` receives the replaced ones. */
 const sourceOf = (queue: string, move: Moving.Move, moved: (content: Content) => void, env: Dependencies): Source => {
   const { now, run, settings } = env
   const type = settings.queueType
@@ -119,10 +119,10 @@ const sourceOf = (queue: string, move: Moving.Move, moved: (content: Content) =>
 }
 
 /**
- * Opens a browser on all delay queues of a queue, those of the longest delays first: from these messages move on to the others.
- * A queue that was empty is asked again when others have been shown, until none that has messages is left.
+ * Opens a browser on all delay queues of a queue, the longest delays first, because messages move from these to the others. After
+ * the others were shown, it asks empty queues again, until none has messages left.
  *
- * Long, because all of it changes one state: the place of the moment, and those that are left.
+ * Long, because all of it changes one state: the current queue and the queues that are left.
  */
 export const open = (
   env: Dependencies,
@@ -136,17 +136,17 @@ export const open = (
     const places = DelayQueues.of(plan, settings, known).toReversed()
     const seen = seenOf()
     const move = mover(env, places)
-    // Nobody can see what the queue itself delays.
+    // Messages that the queue itself delays are invisible.
     const delaysNone =
       plan.native === undefined && !known?.some(({ delayed = 0, name }) => name === queue && delayed > 0)
     let isWhole = delaysNone && known !== undefined
     let left = places
     let full: ReadonlyArray<DelayQueues.DelayQueue> = []
     let [isLast, isDone] = [false, false]
-    /** The place of the moment, until when its messages are taken, and whether it has shown one that was not seen before. */
+    /** The current queue, the deadline for taking its messages, and whether it showed a message that was not seen before. */
     let [place, end, hasNew]: [DelayQueues.DelayQueue | undefined, number, boolean] = [undefined, 0, false]
 
-    /** Finds the places that have messages. */
+    /** Finds the delay queues that have messages. */
     const find = Effect.gen(function* () {
       const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(env.passive, name), {
         concurrency: DelayQueues.atOnce
@@ -165,7 +165,7 @@ export const open = (
         return yield* Browser.open(sourceOf(next.name, move, seen.moved, env), byConsumer, env)
       }).pipe(enter, Effect.andThen(leaveAfter(holdTimeout)))
 
-    /** After a loss, all is shown again. */
+    /** Shows all messages again after a loss. */
     const restart = Effect.suspend(() => {
       if (current()?.isOpen() === true) return Effect.void
       ;[left, full, isLast] = [places, [], false]
@@ -173,7 +173,7 @@ export const open = (
       return leave
     })
 
-    /** The next messages of the place of the moment, which is left when it shows none. */
+    /** Returns the next messages of the current queue, and leaves the queue if it has none. */
     const show = (from: DelayQueues.DelayQueue, session: Session, count: number) =>
       Effect.gen(function* () {
         for (const held of session.held.values()) held.isShown = false
@@ -191,7 +191,7 @@ export const open = (
         hasNew ||= page.length > 0
         return page.map(({ decoded, message }): Broker.BrowsedMessage => {
           const { attempts, notBefore } = decoded.metadata
-          // Returns of a delay queue are those of browsers.
+          // Only browsers return messages to a delay queue.
           const content = { message, decoded: { ...decoded, attempts: attempts + 1, redelivered: false } }
           return { delivery: Browser.toDelivery(session, content, queue), due: notBefore === 0 ? undefined : notBefore }
         })

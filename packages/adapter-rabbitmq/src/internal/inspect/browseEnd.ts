@@ -1,4 +1,4 @@
-/** The end of a browser: all that it holds goes back in its order, and what the server is about to give up is replaced. */
+/** Ends a browser: returns its messages in order, and replaces those that the server is about to dead-letter. */
 import * as Client from "../client.ts"
 import * as Version from "../version.ts"
 import {
@@ -13,33 +13,33 @@ import {
   until
 } from "./browseSession.ts"
 
-/** The most messages that are replaced by one browser, where every one may have to be. */
+/** The most messages that one browser replaces, if it may have to replace each. */
 export const maxReplaced = 10_000
 
-/** Milliseconds that returned messages may take to be counted again, at least, and for each of them. */
+/** Milliseconds until returned messages count as ready again: at least, and for each message. */
 const recountTimeout = 1000
 const recountEach = 0.1
 
-/** Replaces messages by their copies, behind all others, where these are confirmed. */
+/** Replaces messages by confirmed copies at the end of the queue. */
 const replace = async (session: Session, contents: ReadonlyArray<Content>, env: Dependencies): Promise<void> => {
   const errors = await session.source.copy(contents)
   const tags = contents.flatMap(({ message }, at) => (errors[at] === undefined ? [message.fields.deliveryTag] : []))
   for (const tag of tags) release(session, tag)
-  // One answer for all needs no proof, which might take out a copy, and count as its return.
+  // One acknowledgement for all needs no check, which might take a copy and count as its return.
   if (session.held.size === 0) session.channel.ackAll()
   else if (tags.length > 0) await acknowledge(session, tags, env)
 }
 
-/** The most messages of one answer that a quorum queue before 4.0 takes back in their order. */
+/** The most messages of one command that a quorum queue before 4.0 returns in order. */
 const inOrder = 32
 
 /**
- * Answers that may be under way. A server that has more of them from one channel sorts them by consumers.
+ * Commands that may be in flight. A server with more of them from one channel sorts them by consumer.
  * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo_client.erl
  */
 const maxAnswers = 16
 
-/** Gives all messages back, in their order. No answer is for the messages of two consumers. */
+/** Returns all messages in order. No command covers messages of two consumers. */
 const giveBack = async ({ channel, held, source: { queue } }: Session, env: Dependencies): Promise<void> => {
   const count = async () => (await channel.checkQueue(queue)).messageCount
   const most = Version.isAtLeast(env.serverVersion(), "4.0") ? Number.POSITIVE_INFINITY : inOrder
@@ -55,12 +55,12 @@ const giveBack = async ({ channel, held, source: { queue } }: Session, env: Depe
   }
 }
 
-/** Milliseconds for which messages are taken for the sake of the order. */
+/** Milliseconds in which to take messages to keep the order. */
 const passing = 5000
 
 /**
- * Takes what is left of the messages that were given back before. A quorum queue hands those out first, and puts what is given
- * back behind them: what a browser has shown would come after them. Given back together, they keep their order.
+ * Takes the remaining messages that were returned before. A quorum queue delivers those first and puts further returns after them,
+ * so the messages of this browser would come later. Returned together, they keep their order.
  * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo.erl
  */
 const passReturned = async (session: Session, env: Dependencies): Promise<void> => {
@@ -73,7 +73,7 @@ const passReturned = async (session: Session, env: Dependencies): Promise<void> 
   }
 }
 
-/** Waits until a queue has taken messages back, which a quorum queue does in its own time: whoever came next would see too few. */
+/** Waits until a quorum queue has processed the returns. Otherwise the next browser would see too few messages. */
 export const takenBack = (
   { source: { isDelayed } }: Pick<Session, "source">,
   size: number,
@@ -85,7 +85,7 @@ export const takenBack = (
     return consumerCount === 0 || (!isDelayed && messageCount >= size)
   })
 
-/** Gives all back, or replaces those that the server is about to give up. */
+/** Returns all messages, or replaces those that the server is about to dead-letter. */
 export const end = async (session: Session, env: Dependencies): Promise<void> => {
   const { channel, held, source } = session
   session.state = "ended"
@@ -93,7 +93,7 @@ export const end = async (session: Session, env: Dependencies): Promise<void> =>
   const contents = () => [...held.values()].flatMap(({ content }) => content ?? [])
   const near = contents().filter(source.isNear)
   if (near.length > 0 && !source.isDelayed && contents().length === held.size) {
-    // All of the queue, so that it keeps its order.
+    // All messages of the queue, to keep its order.
     await byConsumer(session, maxReplaced, env)
     await replace(session, contents(), env)
   } else if (near.length > 0) await replace(session, near, env)

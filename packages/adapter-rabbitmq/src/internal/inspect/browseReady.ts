@@ -1,4 +1,4 @@
-/** Shows the waiting messages of a queue, page by page, and leaves those that are not removed there, in their order. */
+/** Shows the ready messages of a queue, page by page. Messages that are not removed stay, in order. */
 import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -16,7 +16,7 @@ import { byConsumer, byGet, type Content, type Source, type Way } from "./browse
 
 /** The broker's own. */
 export interface Dependencies extends Browser.Dependencies {
-  /** The queue as it is, as far as it is known. */
+  /** The queue as it is, if known. */
   readonly found: (queue: string) => RabbitMqQueue
   readonly publisher: Pick<Publisher, "submit">
   /** The start of the adapter's names. */
@@ -24,8 +24,8 @@ export interface Dependencies extends Browser.Dependencies {
 }
 
 /**
- * The message that takes the place of another. What a work queue has counted, it goes on telling, and a letter of the
- * server's says itself what the server tells of it.
+ * The copy that replaces a message. It keeps the attempts that a work queue has counted. A dead letter of the server states in its
+ * headers what the server reported about it.
  */
 const successor = (queue: string, { decoded, message }: Content, { now, own, uniqueName }: Dependencies) => {
   const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
@@ -45,7 +45,7 @@ const sourceOf = (queue: string, env: Dependencies): Source => {
     isCounted: Version.countsReleases(type() === "quorum" ? "quorum" : "classic", serverVersion()),
     read: (message) =>
       toDelivery(message, { type: type(), serverVersion: serverVersion(), keepsNotBefore: false, now }),
-    // Half of the limit is used. Where nobody has told the limit, no message is given back twice.
+    // Uses half of the limit. If the limit is unknown, no message is returned twice.
     isNear: ({ decoded }) => {
       const { deliveryLimit } = found(queue)
       return decoded.returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)
@@ -57,10 +57,10 @@ const sourceOf = (queue: string, env: Dependencies): Source => {
   }
 }
 
-/** Names that are remembered. */
+/** The number of names to remember. */
 const maxNames = 20_000
 
-/** Opens a browser on the messages of a queue that are ready. */
+/** Opens a browser on the ready messages of a queue. */
 export const open = (
   { limit, queue }: Pick<Broker.BrowseOptions, "queue" | "limit">,
   env: Dependencies
@@ -69,9 +69,8 @@ export const open = (
     const isQueue = NameRules.isQueue(queue)
     let [opening, isWhole] = [0, !isQueue]
     /**
-     * By the names of copies, the opening that has shown each last. One opening shows each message once, so that a name that it
-     * shows twice is that of two messages, and names none; so is one that was shown before and that the server now hands out
-     * for the first time.
+     * By the name of each copy, the opening that showed it last. One opening shows each message once, so a name that it shows twice
+     * belongs to two messages and identifies none. So does a known name of a message that is delivered for the first time.
      */
     const names = BoundedMap.make<number | "repeated">(maxNames)
 
@@ -102,7 +101,7 @@ export const open = (
         })
       }).pipe(
         Effect.tapError(() => (current()?.isOpen() === true ? Effect.void : leave)),
-        // Another consumer may have it exclusively.
+        // Another consumer may have exclusive access.
         Effect.catchIf(
           ({ reason }) => reason === "AccessRefused" && way === byConsumer,
           () => page(count, byGet)

@@ -9,84 +9,84 @@ import * as KeptBack from "../settle/flushPending.ts"
 /** The broker's own. */
 export interface Dependencies {
   readonly declarer: Pick<Declarer, "channel">
-  /** Milliseconds that an answer of the server may take. */
+  /** Milliseconds that a response of the server may take. */
   readonly requestTimeout: number
   readonly serverVersion: () => string
   readonly uniqueName: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Resolves after so many milliseconds. */
+  /** Resolves after this many milliseconds. */
   readonly sleep: (millis: number) => Promise<void>
 }
 
-/** A message, and what it says. */
+/** A message and its delivery. */
 export interface Content {
   readonly message: Client.Incoming
   readonly decoded: Decoded
 }
 
-/** A queue that is browsed, and what happens to its messages. */
+/** A browsed queue, and how to treat its messages. */
 export interface Source {
   readonly queue: string
-  /** Whether its messages wait for their delay: they are taken ahead of the pages, and need no order. */
+  /** Whether its messages are delayed. They are taken ahead of the pages, and need no order. */
   readonly isDelayed: boolean
   /** Whether only the end of the channel returns them in time. */
   readonly closes: boolean
-  /** Whether each return brings the server nearer to giving a message up, so that all of them are kept. */
+  /** Whether each return counts towards the delivery limit, so the browser keeps all messages. */
   readonly isCounted: boolean
-  /** Reads a message as the next consumer would. */
+  /** Reads a message as the next consumer would see it. */
   readonly read: (message: Client.Incoming) => Decoded
-  /** Whether the server may be about to give a message up for being browsed. */
+  /** Whether browsing has brought a message near the delivery limit. */
   readonly isNear: (content: Content) => boolean
-  /** Publishes copies that take the place of messages, in order. Returns the error of each, `undefined` where it is confirmed. */
+  /** Publishes copies that replace messages, in order. Returns the error of each; `undefined` if it is confirmed. */
   readonly copy: (contents: ReadonlyArray<Content>) => Promise<ReadonlyArray<unknown>>
 }
 
-/** A message that is held. */
+/** A held message. */
 interface Held {
   /** The number of the consumer that took it. */
   readonly consumer: number
-  /** Whether it is on a page, so that it can be removed. */
+  /** Whether it was shown on a page and can be removed. */
   isShown: boolean
-  /** `undefined` where it need not be replaced. */
+  /** `undefined` if it need not be replaced. */
   content: Content | undefined
 }
 
-/** A channel that holds messages until it ends, and how far it has come. */
+/** A channel that holds messages until it ends, and its progress. */
 export interface Session {
   readonly source: Source
   readonly channel: Client.Channel
   /** Whether the channel is open. */
   readonly isOpen: () => boolean
-  /** The error of a channel that was lost with what it held. */
+  /** The error of a channel that was lost with the messages that it held. */
   readonly lost: () => BrokerError.BrokerError
   /** Runs one sequence of requests after the other. */
   readonly turn: <A>(run: () => Promise<A>) => Promise<A>
-  /** `leaving`: nobody waits for what it takes. */
+  /** `leaving`: no caller waits for further messages. */
   state: "open" | "leaving" | "ended"
   /** How it takes messages. */
   way: Way
   /** The messages that it holds, by their delivery tags, the oldest first. */
   readonly held: Map<number, Held>
-  /** The bytes of held messages that may have to be replaced. */
+  /** The bytes of the held messages that may have to be replaced. */
   bytes: number
   /** Messages that were taken and not shown yet, such as those of a page whose caller has gone. */
   readonly taken: Array<Content>
-  /** Whether it held too many messages at the last page to keep what replacing one takes. */
+  /** Whether it held too many messages at the last page to keep their copies. */
   isForgetting: boolean
-  /** The delivery tags of messages that were acknowledged, and of which it is not known whether the queue has heard it. */
+  /** The delivery tags of acknowledged messages whose acknowledgements the queue may not have processed. */
   readonly unproven: Set<number>
-  /** Whether the last message was returned before: the server shows those first. */
+  /** Whether the last message was returned before. The server delivers those first. */
   isReturned: boolean
   /** The number of its consumers so far. */
   consumers: number
-  /** The sizes of its pages, by those that were shown. */
+  /** Computes page sizes from the messages shown so far. */
   readonly pages: PageSize.PageSize
-  /** Whether nothing was left when it tried last. */
+  /** Whether the queue was empty at the last attempt. */
   isWhole: boolean
 }
 
-/** Keeps no longer what replacing a message takes. */
+/** Drops the copies for replacing messages. */
 export const forget = (session: Session, held: Held): void => {
   session.bytes -= held.content?.message.content.length ?? 0
   held.content = undefined
@@ -101,7 +101,7 @@ export const release = (session: Session, tag: number): boolean => {
 
 const longestPause = 8
 
-/** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
+/** Asks until the answer is yes or the time is over. Most answers take a millisecond or two. */
 export const until = async (
   millis: number,
   { sleep }: Pick<Dependencies, "sleep">,
@@ -123,16 +123,16 @@ const note = (session: Session, message: Client.Incoming): void => {
   taken.push(content)
 }
 
-/** Milliseconds that no message comes. A delayed message may have gone on meanwhile, and those that are held must not be late. */
+/** Milliseconds without a message after which a queue counts as empty. Short, because held messages must not become late. */
 const silence = { ready: 500, delayed: 50 }
 
-/** Takes up to so many messages, the oldest first. */
+/** Takes up to this many messages, the oldest first. */
 export type Way = (session: Session, wanted: number, env: Pick<Dependencies, "sleep">) => Promise<void>
 
 /**
- * Takes messages by one consumer, whose messages are answered by one frame and one command to the queue. Those of
- * `basic.get` have a consumer each: of more than 32 answers, a quorum queue that is left at once hears the first alone, and
- * takes the other messages for failed; and it takes messages back in another order.
+ * Takes messages by one consumer. One frame and one command to the queue settle all of them. With `basic.get`, each message has a
+ * separate consumer. If a channel closes at once after more than 32 such acknowledgements, a quorum queue processes only the first
+ * and counts the other messages as failed, and it returns messages in another order.
  */
 export const byConsumer: Way = async (session, wanted, env) => {
   const { channel, source } = session
@@ -145,7 +145,7 @@ export const byConsumer: Way = async (session, wanted, env) => {
     count++
     note(session, message)
   })
-  // Others may take some, or may be the only ones who get any.
+  // Other consumers may receive some of the messages, or all.
   const isOver = () => isCancelled || session.state === "leaving" || !session.isOpen() || count >= wanted
   for (let seen = -1; count > seen && !isOver(); ) {
     seen = count
@@ -154,7 +154,7 @@ export const byConsumer: Way = async (session, wanted, env) => {
   await channel.cancel(consumerTag)
 }
 
-/** Takes messages one by one, where no other consumer may be, or where another gets all. */
+/** Takes messages one by one, if no other consumer is allowed or another one receives all. */
 export const byGet = async (session: Session, wanted: number): Promise<void> => {
   for (let left = wanted; left > 0 && session.state !== "leaving"; left--) {
     const message = await session.channel.get(session.source.queue)
@@ -163,31 +163,31 @@ export const byGet = async (session: Session, wanted: number): Promise<void> => 
   }
 }
 
-/** Takes messages until so many are to be shown. */
+/** Takes messages until there are this many to show. */
 export const take = async (session: Session, most: number, env: Pick<Dependencies, "sleep">): Promise<void> => {
   const { channel, held, source, taken } = session
   const count = () => channel.checkQueue(source.queue)
   const wanted = Math.min((await count()).messageCount, most - taken.length)
   if (wanted > 0) await session.way(session, wanted, env)
   if (wanted > 0 && held.size === 0 && session.way !== byGet) {
-    // Another consumer may be the only one who gets any.
+    // Another consumer may receive all messages.
     await byGet(session, wanted)
     if (held.size > 0) session.way = byGet
   }
   session.isWhole = false
   if (taken.length > 0) return
   const { consumerCount, messageCount } = await count()
-  // Somebody else who browses, or moves messages on, may have some of those that are delayed.
+  // Another browser, or a process that moves messages, may hold some of the delayed messages.
   const own = new Set([...held.values()].map(({ consumer }) => consumer)).size
   session.isWhole = messageCount === 0 && (!source.isDelayed || consumerCount <= own)
 }
 
-/** Acknowledgements of messages of `basic.get` after which the queue is asked: it is sent 32 commands of a channel at a time. */
+/** Acknowledgements of `basic.get` messages after which to wait for the queue, which receives 32 commands of a channel at a time. */
 const few = 16
 
 /**
- * Acknowledges messages that are not held any more, and waits until the queue has carried it out. A message that it hands out
- * meanwhile begins the next page.
+ * Acknowledges messages that are no longer held, and waits until the queue has processed that. A message that arrives meanwhile
+ * starts the next page.
  */
 export const acknowledge = async (
   session: Session,

@@ -1,4 +1,4 @@
-/** The parts that browsers of ready and of delayed messages share: sessions one after the other, their pages, and removals. */
+/** Shared by browsers of ready and of delayed messages: consecutive sessions, their pages, and removals. */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import { PageSize } from "@requeue/kit"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export interface Dependencies extends Session.Dependencies {
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }
 
-/** Opens a channel that holds messages until the scope closes; then all are given back. */
+/** Opens a channel that holds messages until the scope closes, and then returns them. */
 export const open = (
   source: Session.Source,
   way: Session.Way,
@@ -43,7 +43,7 @@ export const open = (
       isOpen: () => isOpen,
       lost: () => {
         const { broker, detail, operation, reason, remedy } = toBrokerError(words, context)
-        // Nothing is back where the queue is gone.
+        // If the queue was deleted, there is nothing to return.
         const isKnown = ["ConnectionLost", "LeaseLost", "QueueMissing"].includes(reason)
         const told = isKnown ? reason : "LeaseLost"
         return new BrokerError.BrokerError({ broker, operation, queue, reason: told, detail, remedy })
@@ -72,7 +72,7 @@ export const open = (
     return session
   })
 
-/** The sessions of a browser, one after the other: none at first, and the last one ends with the scope. */
+/** The consecutive sessions of a browser. There is none at first; the last one ends with the scope. */
 export const sessions = Effect.map(Effect.scope, (scope) => {
   let session: Session.Session | undefined
   let close: Effect.Effect<void> = Effect.void
@@ -91,33 +91,30 @@ export const sessions = Effect.map(Effect.scope, (scope) => {
         session = yield* Effect.onError(Scope.provide(opened, own), () => close)
         return session
       }),
-    /** Ends the current session after so many milliseconds, whatever happens until then. */
+    /** Ends the current session after this many milliseconds in any case. */
     leaveAfter: (millis: number) =>
       Effect.suspend(() => Effect.asVoid(Effect.forkIn(Effect.delay(close, millis), scope)))
   }
 })
 
-/**
- * The most messages that are kept while they are held, since they may have to be replaced, and their bytes: of all of a queue
- * that may keep its order, and where the server counts each return.
- */
+/** The most held messages to keep in memory for replacing them, and their bytes: to keep a queue's order, and if returns count. */
 const maxKept = 1000
 const maxKeptBytes = 8 * 2 ** 20
 const maxReplacedBytes = 64 * 2 ** 20
 
-/** Delayed messages that are taken at a time. */
+/** The number of delayed messages to take at a time. */
 const portion = 1000
 
-/** Messages that are held, and were shown. */
+/** The held messages that were shown. */
 export const shownOf = ({ held, taken }: Session.Session): number => held.size - taken.length
 
-/** Messages that may be shown as well. More of them could not be replaced. */
+/** How many further messages may be shown. More could not be replaced. */
 const roomOf = ({ bytes, held, source: { isCounted }, taken }: Session.Session, limit: number): number => {
   const most = isCounted ? Math.min(limit, maxReplaced) : limit
   return bytes > maxReplacedBytes ? 0 : Math.max(0, most - held.size + taken.length)
 }
 
-/** Shows messages, and remembers what the end of the session needs of them. */
+/** Shows messages, and remembers what the end of the session needs. */
 const keep = (session: Session.Session, page: ReadonlyArray<Session.Content>): void => {
   const { held, isForgetting, pages, source } = session
   pages.seen(page.map(({ message }) => message.content.length))
@@ -125,14 +122,14 @@ const keep = (session: Session.Session, page: ReadonlyArray<Session.Content>): v
   for (const each of shown) each.isShown = true
   session.isForgetting = !source.isCounted && (held.size > maxKept || session.bytes > maxKeptBytes)
   if (!session.isForgetting) return
-  // What was shown before has been forgotten then.
+  // Messages shown before were forgotten at that point.
   for (const each of isForgetting ? shown : held.values())
     if (each.isShown && each.content !== undefined && !source.isNear(each.content)) Session.forget(session, each)
 }
 
 /**
- * Shows up to `count` further messages, while no more than `limit` are shown; none of a queue that is missing. Fails when what was
- * shown may be with others.
+ * Shows up to `count` further messages, and at most `limit` in all; none of a missing queue. Fails if other consumers may have
+ * received messages that were shown.
  */
 export const show = (
   session: Session.Session,
@@ -146,7 +143,7 @@ export const show = (
     const room = roomOf(session, limit)
     const most = Math.min(count, room)
     const wanted = source.isDelayed ? Math.min(portion, taken.length === 0 ? room : 0) : Math.min(most, pages.size())
-    // On a slow line, a page may take longer than an answer.
+    // On a slow connection, a page may take longer than a response.
     yield* request({ operation: "browse", queue: source.queue }, 3 * env.requestTimeout, () =>
       turn(() => Session.take(session, wanted, env))
     ).pipe(
@@ -163,7 +160,7 @@ export const show = (
     return page
   })
 
-/** By what a browsed delivery is removed. */
+/** The data that removing a browsed delivery needs. */
 interface Receipt {
   readonly session: Session.Session
   readonly tag: number
@@ -173,7 +170,7 @@ interface Receipt {
 
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
 
-/** The delivery as the next consumer of a queue would see it. A copy of it keeps the properties of the message. */
+/** The delivery as the next consumer of the queue would see it. Its copy keeps the properties of the message. */
 export const toDelivery = (
   session: Session.Session,
   { decoded, message }: Session.Content,
@@ -197,12 +194,12 @@ const gone = (queue: string, delivery: Delivery.Delivery): Broker.SettleFailure 
     operation: "browse",
     queue,
     reason: "LeaseLost",
-    detail: "the message is not held any more: it was removed before, or the server has it back"
+    detail: "the browser no longer holds the message: it was removed before or returned to the server"
   }),
   fate: "lost"
 })
 
-/** Removes messages, and returns those that are not known to be removed. */
+/** Removes messages, and returns those that may not be removed. */
 export const remove = (
   deliveries: ReadonlyArray<Delivery.Delivery>,
   queue: string,

@@ -1,21 +1,21 @@
-/** Questions that many ask at the same time, as those for what all queues of a prefix share. */
+/** Shares one request among concurrent callers, such as requests about what all queues of a prefix share. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
 interface Asked<A, E> {
   readonly fiber: Fiber.Fiber<A, E>
-  /** Whether the question is on its way: what happens from now on may not be in its answer. */
+  /** Whether the request was sent. Its response may not include later changes. */
   isBegun: boolean
-  /** When the answer came, in monotonic milliseconds; `undefined` before. */
+  /** When the response arrived, in monotonic milliseconds; `undefined` before. */
   at: number | undefined
 }
 
 const monotonic = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
 
 /**
- * Asks once for all who want the same before the question is on its way; who comes later shares the next one, which begins
- * when that is answered. With `fresh`, an answer that is on its way, or came so many milliseconds ago, is good as well.
+ * Sends one request for all callers that arrive before it is sent. Later callers share the next request, which starts when the first
+ * is answered. With `fresh`, a pending response is accepted too, and one that arrived at most this many milliseconds ago.
  */
 export const make = <A, E>(
   ask: (name: string) => Effect.Effect<A, E>,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Arguments } from "../declare/objects.ts"
+import * as Levels from "../declare/topologies/levels.ts"
 import * as Names from "../names.ts"
 import type { QueueInfo } from "./management.ts"
 import type { Passive } from "./passive.ts"
@@ -12,27 +13,27 @@ import type { Passive } from "./passive.ts"
 export interface DelayQueue {
   readonly name: string
   readonly arguments: Arguments
-  /** Milliseconds within which its messages are due; `undefined` where that cannot be told. */
+  /** Milliseconds within which its messages are due; `undefined` if that is unknown. */
   readonly within: number | undefined
-  /** Whether messages of other queues wait there too. Their routing keys tell them apart. */
+  /** Whether messages of other queues wait there too. Routing keys distinguish them. */
   readonly isShared: boolean
 }
 
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
-/** Whether a delay of ours is for one queue alone, which is not ours to bind. */
+/** Whether this delay queue belongs to one queue that the adapter may not bind. */
 const isHome = (name: string, settings: Settings): boolean =>
   [Names.rungs(settings), Names.levels(settings)].some(
     (start) => name.startsWith(start) && /^\d+\.home\./.test(name.slice(start.length))
   )
 
-/** In a level it waits for its digit, and then for at most as long in all of those below. */
+/** A message in a level waits for its digit, and then at most as long again in all lower levels. */
 const within = (name: string, args: Arguments, settings: Settings): number | undefined => {
   const ttl = args["x-message-ttl"]
   return typeof ttl === "number" ? ttl * (isLevel(name, settings) ? 2 : 1) : undefined
 }
 
-/** Whether this is a queue of any delay: a rung, a level, or one that is for this queue alone. */
+/** Whether this may be a delay queue of the queue: a rung, a level, or a delay queue of its name. */
 const isOfDelay = (
   { arguments: args, name }: Pick<QueueInfo, "arguments" | "name">,
   queue: string,
@@ -49,12 +50,14 @@ const isOfDelay = (
 }
 
 /**
- * The delay queues of a plan, the soonest due first. `known` are queues that the server has: those of delays that the policy does
- * not have, or has no longer, are among them.
+ * The delay queues of a plan, the shortest delays first. `known` are queues of the server; delay queues of other or former policies
+ * are among them.
  */
 export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInfo> = []): ReadonlyArray<DelayQueue> => {
   const others = new Set([...plan.homes.keys(), Names.undeliveredQueue(settings)])
-  const planned = [...plan.objects, ...plan.onDemand].flatMap((object) =>
+  // Messages of a policy that this process does not know may wait in levels that the plan does not use.
+  const levels = ["ladder", "levels", "native"].includes(plan.topology) ? Levels.allObjects(settings) : []
+  const planned = [...plan.objects, ...plan.onDemand, ...levels].flatMap((object) =>
     object._tag === "Queue" && !others.has(object.name) ? [object] : []
   )
   const isRound = plan.waiting !== undefined
@@ -71,10 +74,10 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
     .toSorted((a, b) => (a.within ?? Number.POSITIVE_INFINITY) - (b.within ?? Number.POSITIVE_INFINITY))
 }
 
-/** Queues that are asked at a time, each on a channel of its own: the server closes that of a queue which does not exist. */
+/** Queues to check at a time, each on a separate channel, because the server closes the channel for a missing queue. */
 export const atOnce = 16
 
-/** Messages of a queue that are ready; 0 of one that does not exist. It declares nothing. */
+/** Ready messages of a queue; 0 for a missing queue. Declares nothing. */
 export const ready = (passive: Passive, name: string): Effect.Effect<number, BrokerError.BrokerError> =>
   passive(name).pipe(
     Effect.map(({ messageCount }) => messageCount),

@@ -1,4 +1,4 @@
-/** Bounds the delayed messages of a queue without the policy of its consumers, as the server lists all delay queues that it has. */
+/** Bounds the number of delayed messages of a queue without knowing the policy, from all delay queues that the server lists. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -16,8 +16,8 @@ export interface Dependencies {
 }
 
 /**
- * The most messages of the queue that wait for a delay. What is ready in a delay queue is exact, of one moment. What a browser
- * has of it, what its next queue has not taken yet, and what the queue itself delays are those of some seconds ago.
+ * Returns the largest possible number of delayed messages. The ready messages of a delay queue are exact. Messages that a browser
+ * holds, that move to the next queue, or that the queue itself delays are counts of some seconds ago.
  */
 export const of = (
   { management, passive, plan, settings }: Dependencies,
@@ -40,7 +40,7 @@ export const of = (
     if (isNative && delayed === undefined) return undefined
     return counts.reduce((sum, count) => sum + count, delayed ?? 0)
   }).pipe(
-    // Who may not look does not know.
+    // Without the permission to read, the number is unknown.
     Effect.catchIf(
       ({ reason }) => reason === "AccessRefused",
       () => Effect.undefined

@@ -1,17 +1,17 @@
-/** The ways that messages take through a plan, as a picture shows them. Pure. */
+/** The paths of messages through a plan, for a diagram. Pure. */
 import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/port"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Names from "../names.ts"
 import type { NativeObject } from "../declare/objects.ts"
 
-/** Whether an object belongs to the levels, which all queues share: a picture shows them as one station. */
+/** Whether an object belongs to the levels, which all queues share. A diagram shows them as one node. */
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
 /** The name of all levels together. */
 const allLevels = (settings: Settings): string => `${Names.levels(settings)}*`
 
-/** The shared delay that an object belongs to: the levels, or a rung; `undefined` for one of the queue's own. */
+/** The shared delay that an object belongs to: the levels or a rung; `undefined` for objects of one queue. */
 export const groupOf = (name: string, settings: Settings): string | undefined => {
   if (isLevel(name, settings)) return allLevels(settings)
   return name.startsWith(Names.rungs(settings)) ? name : undefined
@@ -74,7 +74,11 @@ const onward = (object: NativeObject, request: Adapter.PlanRequest): ReadonlyArr
       if (typeof to !== "string" || RetryPolicy.deadLetterQueues(request.retry, request.queue).includes(object.name))
         return []
       const own = object.name === request.queue
-      const label = own ? "given up by the server" : typeof ttl === "number" ? `after ${Delay.format(ttl)}` : "when due"
+      const label = own
+        ? "dead-lettered by the server"
+        : typeof ttl === "number"
+          ? `after ${Delay.format(ttl)}`
+          : "when due"
       return [{ from: object.name, to, label }]
     }
     case "Binding":

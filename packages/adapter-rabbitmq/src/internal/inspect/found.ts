@@ -1,4 +1,4 @@
-/** Finds out what a queue is before its first delivery. A queue that is not declared is looked at, and never changed. */
+/** Finds out what a queue is before its first delivery. A queue that the adapter does not declare is only read. */
 import { BrokerError, ConfigurationError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -17,7 +17,7 @@ export interface Dependencies {
   readonly serverVersion: () => string
 }
 
-/** Looks for a queue; `unknown` where the user may not even look, as on 4.3.0 without the permission to configure. */
+/** Checks that a queue exists; `unknown` if the user may not even check, as on 4.3.0 without the permission to configure. */
 const isThere = ({ onChannel }: Pick<Declarer, "onChannel">, queue: string) =>
   onChannel("inspect", queue, (channel) => channel.checkQueue(queue)).pipe(
     Effect.as("there" as const),
@@ -33,7 +33,7 @@ const missing = (queue: string): BrokerError.BrokerError =>
     operation: "inspect",
     queue,
     reason: "QueueMissing",
-    detail: "the queue does not exist, and its assert says that it is not declared",
+    detail: "the queue does not exist, and its option assert does not let the adapter declare it",
     remedy: `Create it, or set queues["${queue}"].assert: "declare"`
   })
 
@@ -42,24 +42,24 @@ const told = ({ management, serverVersion }: Dependencies, queue: string, isOurs
     ? Effect.undefined
     : Effect.map(management.queue(queue), (info) => info && RabbitMqQueue.managed(queue, info, serverVersion(), isOurs))
 
-/** A queue by the management interface at this moment; `undefined` without one, or where it does not answer. */
+/** A queue as the management interface reports it now; `undefined` without one, or if it does not respond. */
 export const now = (env: Dependencies, queue: string): Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined> =>
   Effect.orElseSucceed(told(env, queue, RabbitMqQueue.assertOf(queue, env.settings) === "declare"), () => undefined)
 
-/** Asks the management interface; `undefined` without one, or where it does not answer: the other ways remain. */
+/** Asks the management interface; `undefined` without one, or if it does not respond, because other sources remain. */
 const byManagement = (env: Dependencies, queue: string, isOurs: boolean) =>
   env.management === undefined
     ? Effect.undefined
     : told(env, queue, isOurs).pipe(
         Effect.catch((error) =>
           Effect.as(
-            Log.warning("the management interface does not tell of a queue", { queue, errorMessage: error.message }),
+            Log.warning("the management interface does not describe a queue", { queue, errorMessage: error.message }),
             undefined
           )
         )
       )
 
-/** A queue that is not declared: it must exist. Fails with `QueueMissing`, or with the reason why it cannot be used. */
+/** A queue that the adapter does not declare. It must exist. Fails with `QueueMissing`, or with the reason why it cannot be used. */
 const adopted = (env: Dependencies, queue: string) =>
   Effect.gen(function* () {
     yield* Effect.catchIf(
@@ -72,12 +72,12 @@ const adopted = (env: Dependencies, queue: string) =>
     const options = RabbitMqPlan.assumed(queue, env.settings)
     const asked = yield* Question.ask(env.declarer, queue)
     if (asked === undefined) return options
-    // The server does not tell the limit of a queue, nor its own delays; the options may.
+    // The server does not report the queue's limit or native delays; the options may.
     const { arguments: args, deliveryLimit = options.deliveryLimit } = asked
     return { ...asked, deliveryLimit, arguments: { ...options.arguments, ...args } }
   })
 
-/** A queue that is declared, with the arguments of former settings where it has these. */
+/** A queue that the adapter declares, with the arguments of former settings if it has them. */
 const ours = ({ declarer, settings }: Dependencies, queue: string): RabbitMqQueue.RabbitMqQueue => {
   const former = declarer.former(queue)
   return former === undefined
@@ -85,7 +85,7 @@ const ours = ({ declarer, settings }: Dependencies, queue: string): RabbitMqQueu
     : RabbitMqQueue.ofOptions(queue, former.arguments, settings)
 }
 
-/** The queue of a plan. One that is ours is as it is declared, but for the server's policies. */
+/** The queue of a plan. A declared queue is as declared, except for policies of the server. */
 export const find = (
   env: Dependencies,
   queue: string
@@ -94,7 +94,7 @@ export const find = (
     ? Effect.map(byManagement(env, queue, true), (managed) => managed ?? ours(env, queue))
     : adopted(env, queue)
 
-/** Warns of an adopted queue whose own dead letters have nowhere to go: the server drops them, and nobody is told. */
+/** Warns of an adopted queue whose dead-letter exchange is missing: the server drops its dead letters silently. */
 export const checkTarget = (
   { declarer }: Dependencies,
   { arguments: args, isOurs, name: queue }: RabbitMqQueue.RabbitMqQueue
@@ -102,8 +102,8 @@ export const checkTarget = (
   const exchange = args["x-dead-letter-exchange"]
   if (isOurs || typeof exchange !== "string" || exchange === "") return Effect.void
   const text =
-    `queue ${queue}: what the server itself gives up is lost, or held back where no one sees it, because its ` +
-    `x-dead-letter-exchange "${exchange}" does not exist. Make that exchange, and bind a queue to it`
+    `queue ${queue}: messages that the server dead-letters are lost or stay invisible, because its ` +
+    `x-dead-letter-exchange "${exchange}" does not exist. Create that exchange and bind a queue to it`
   return Effect.matchEffect(
     declarer.onChannel("inspect", queue, (channel) => channel.checkExchange(exchange)),
     {
@@ -118,7 +118,7 @@ export const checkTarget = (
   )
 }
 
-/** Checks that the objects of a plan that are not declared are there, as far as the server tells. */
+/** Checks that the objects of a plan exist that the adapter does not declare, if the server reports it. */
 export const checkObjects = (
   { declarer, management, settings }: Dependencies,
   { objects, queue }: RabbitMqPlan.Plan
@@ -166,16 +166,16 @@ const incomplete = (
   const all = [...absent, ...unbound]
   const some = all.slice(0, listed).join(", ")
   const more = all.length > listed ? ` and ${all.length - listed} more` : ""
-  // A layout of somebody else's, and bindings of a queue that is not declared, are made by nobody here.
+  // The adapter makes neither the layout of another program nor bindings of a queue that it does not declare.
   const isTheirs = absent.length === 0 || settings.topology === "perMessageTtlShared"
   return new ConfigurationError.ConfigurationError({
     field: settings.assert === "declare" ? "queues" : "assert",
     queue,
     broker: "rabbitmq",
-    detail: `nothing of this is declared, and it is not there: ${some}${more}`,
+    detail: `the adapter does not declare these objects, and they do not exist: ${some}${more}`,
     remedy: isTheirs
-      ? "Make them as that layout needs them"
-      : `Make them once: run requeue create with assert: "declare" and queues["${queue}"].assert: "passive", ` +
+      ? "Create them as that layout needs them"
+      : `Create them once: run requeue create with assert: "declare" and queues["${queue}"].assert: "passive", ` +
         `as a user who may configure`
   })
 }

@@ -1,4 +1,4 @@
-/** Messages that a former `waitLoop` has left, and that no consumer moves on any more. */
+/** Messages of a former `waitLoop` topology that no consumer moves on. */
 import { type BrokerError, Log, type Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
@@ -6,7 +6,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as Names from "../names.ts"
 
-/** The sentence about such messages: empty where there are none, `undefined` where there is no queue for them. */
+/** The sentence about such messages: empty if there are none, `undefined` if their queue does not exist. */
 const sentence = (
   { onChannel }: Pick<Declarer, "onChannel">,
   { queue, waiting }: Pick<RabbitMqPlan.Plan, "queue" | "waiting">,
@@ -18,8 +18,8 @@ const sentence = (
     Effect.map(({ consumerCount, messageCount }) =>
       messageCount === 0 || consumerCount > 0
         ? ""
-        : `${messageCount} messages wait in ${name} since the topology was changed, and nothing moves them on: ` +
-          "run requeue clean, with the option management"
+        : `${messageCount} messages wait in ${name} since the topology was changed, and no consumer moves them on: ` +
+          "set the option management and run requeue clean"
     ),
     Effect.catchIf(
       ({ reason }) => reason === "QueueMissing" || reason === "AccessRefused",
@@ -28,7 +28,7 @@ const sentence = (
   )
 }
 
-/** The finding about such messages, where there are any. */
+/** The finding about such messages, if there are any. */
 export const leftBehind = (
   ...about: Parameters<typeof sentence>
 ): Effect.Effect<ReadonlyArray<Plan.Finding>, BrokerError.BrokerError> =>
@@ -37,8 +37,8 @@ export const leftBehind = (
   )
 
 /**
- * Warns of such messages, once, whenever it runs: those that were still delayed come later. It asks no more where there was no queue
- * for them at first.
+ * Warns of such messages once. Run it repeatedly, because messages that are still delayed arrive later. If their queue did not exist
+ * at first, it stops asking.
  */
 export const warn = (...about: Parameters<typeof sentence>): Effect.Effect<void> => {
   let isOver = false

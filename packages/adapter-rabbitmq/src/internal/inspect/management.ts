@@ -1,4 +1,4 @@
-/** The server's HTTP interface, which knows more than AMQP tells. https://www.rabbitmq.com/docs/http-api-reference */
+/** The server's HTTP interface, which reports more than AMQP does. https://www.rabbitmq.com/docs/http-api-reference */
 import { BrokerError, BrokerUrl } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,22 +13,22 @@ import * as PolicyRules from "./policyRules.ts"
 /** A queue. Its counts are `undefined` until the server has counted. */
 export interface QueueInfo {
   readonly name: string
-  /** Its type; `undefined` for one that is not known here. */
+  /** Its type; `undefined` for a type that the adapter does not know. */
   readonly type?: Type | undefined
   readonly arguments: Readonly<Record<string, unknown>>
   /**
-   * The definition of the server's policies for it, such as `delivery-limit`. In its first seconds it is what the policies say of
-   * its name, or `undefined` where the user may not read them.
+   * The definition of the server's policies for it, such as `delivery-limit`. In the queue's first seconds, it is computed from the
+   * policies and the queue's name, and `undefined` if the user may not read policies.
    */
   readonly policy: Readonly<Record<string, unknown>> | undefined
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
-  /** Messages whose time is over and that their next queue has not taken yet; `undefined` until the server has counted. */
+  /** Expired messages that their next queue has not received yet; `undefined` until the server has counted. */
   readonly held?: number | undefined
   /** Messages that the queue itself delays, and when the last of them is due, in milliseconds since the epoch. From 4.3 on. */
   readonly delayed?: number | undefined
   readonly lastDue?: number | undefined
-  /** When its first message was published, in milliseconds since the epoch, where its queue tells that. */
+  /** When its first message was published, in milliseconds since the epoch, if the queue reports it. */
   readonly headTimestamp?: number | undefined
 }
 
@@ -47,21 +47,21 @@ export interface BindingInfo {
   /** The routing key. */
   readonly key: string
   readonly arguments: Readonly<Record<string, unknown>>
-  /** Whether it leads to a queue, and not to an exchange of that name. */
+  /** Whether the destination is a queue and not an exchange. */
   readonly isToQueue: boolean
 }
 
-/** The policies on queues that exist, and those that will hold for others; the latter are empty where the user may not read them. */
+/** The policies of existing queues, and all policies for future ones; the latter are empty if the user may not read them. */
 export interface KnownPolicies {
   readonly queues: ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>
   readonly rules: PolicyRules.Rules | undefined
 }
 
-/** Questions to the interface, about the virtual host of the connection. Each fails after `requestTimeout`. */
+/** Requests about the virtual host of the connection. Each fails after `requestTimeout`. */
 export interface Management {
-  /** The number of deliveries that consumers have; `undefined` when the server has not counted within seven seconds. */
+  /** The number of unacknowledged deliveries; `undefined` if the server has not counted within seven seconds. */
   readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError.BrokerError>
-  /** One queue; `undefined` when it does not exist. */
+  /** One queue; `undefined` if it does not exist. */
   readonly queue: (name: string) => Effect.Effect<QueueInfo | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   /** The types and policies of all queues, and the policies themselves. */
@@ -71,7 +71,7 @@ export interface Management {
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
 }
 
-/** Milliseconds that the first statistics of a queue may take (the server makes them every 5 s), and between two looks. */
+/** Milliseconds to wait for the first statistics of a queue, which the server makes every 5 s, and between two requests. */
 const statisticsTimeout = 7000
 const statisticsInterval = 250
 
@@ -128,7 +128,7 @@ const failed = (
     remedy
   })
 
-/** The error of a request without an answer. The cause has the words: `fetch` says that it failed, and nothing else. */
+/** The error for a request without a response. The cause has the details: `fetch` itself reports only that it failed. */
 const unanswered = (thrown: unknown): BrokerError.BrokerError =>
   thrown instanceof TypeError && thrown.cause !== undefined
     ? failed(
@@ -161,7 +161,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
     }).pipe(
       Effect.timeoutOrElse({
         duration: Duration.millis(requestTimeout),
-        orElse: () => Effect.fail(failed("no answer in time"))
+        orElse: () => Effect.fail(failed("no response in time"))
       })
     )
 

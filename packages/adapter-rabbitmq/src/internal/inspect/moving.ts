@@ -24,7 +24,7 @@ export interface Dependencies {
   readonly declarer: Pick<Declarer, "onChannel">
   readonly plan: (queue: string) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
   readonly serverVersion: string
-  /** The exchange for messages whose queue is gone. */
+  /** The exchange for messages whose queue was deleted. */
   readonly undelivered: string
   /** The start of the adapter's names. */
   readonly own: string
@@ -43,7 +43,7 @@ export type Move = (
   isLast?: boolean
 ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>, BrokerError.BrokerError>
 
-/** How many moved messages are remembered. */
+/** How many moved messages to remember. */
 const movedLimit = 100_000
 
 const ttlOf = (queue: QueueInfo | undefined): number => {
@@ -51,7 +51,7 @@ const ttlOf = (queue: QueueInfo | undefined): number => {
   return typeof ttl === "number" ? ttl : 0
 }
 
-/** A message on its way, and the plan of its queue; `undefined` where the queue is gone. */
+/** A message to move, and the plan of its queue; `undefined` if the queue was deleted. */
 interface Outgoing extends Omit<Item, "plan"> {
   readonly plan: RabbitMqPlan.Plan | undefined
   /** The name that the message and its copies share. */
@@ -72,7 +72,7 @@ const exists = ({ declarer }: Dependencies, queue: string) =>
       )
     )
 
-/** Publishes a message to where the server itself would have put it, because its queue is gone. */
+/** Publishes a message to where the server would have put it, because its queue was deleted. */
 const putAside = (
   { own, publisher, undelivered, uniqueName }: Dependencies,
   { message, original }: Outgoing
@@ -109,7 +109,7 @@ export const make = (
     return Math.min(Delay.max, ttlOf(queues.get(at)) || Math.ceil(Number(properties.expiration ?? 0)) || 0)
   }
 
-  /** The message with the rest of its delay; `undefined` for a copy whose other one was moved. */
+  /** The message with the rest of its delay; `undefined` if another copy of it was moved. */
   const toOutgoing = (incoming: Incoming, from: string): Omit<Outgoing, "plan"> | undefined => {
     const { content, fields, properties } = incoming
     const identity = identify(content, properties)

@@ -37,10 +37,12 @@ const toPlan = (plan: RabbitMqPlan.Plan, request: Adapter.PlanRequest, settings:
   delays: plan.topology,
   objects: plan.objects.map((object) => toPlanned(object, settings)),
   flows: Flows.flows(plan, request, settings),
+  growth: plan.growth,
+  lateness: plan.lateness,
   notes: plan.notes
 })
 
-/** How an object of the plan is found on the server. */
+/** The state of a planned object on the server. */
 type Verdict = Pick<Plan.Inspected, "state" | "why">
 
 const verdictOf = (
@@ -56,7 +58,7 @@ const verdictOf = (
     })
   )
 
-/** Asks for an object, and then declares it: for one that exists, the server compares the arguments and changes nothing. */
+/** Checks an object, then declares it: if it exists, the server compares the arguments and changes nothing. */
 const ask = ({ ensure, onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
   const passive = onChannel("inspect", object.name, (channel) =>
     object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
@@ -66,7 +68,7 @@ const ask = ({ ensure, onChannel }: Declarer.Declarer, object: Exclude<NativeObj
     passive,
     onChannel("inspect", object.name, (channel) => Declaring.declare(channel, object))
   ).pipe(
-    // One that was made under former settings will do, as it does for a consumer.
+    // A consumer accepts a queue that was made under former settings.
     Effect.catchIf(
       ({ reason }) => reason === "QueueMismatch",
       () => ensure([object])
@@ -74,9 +76,9 @@ const ask = ({ ensure, onChannel }: Declarer.Declarer, object: Exclude<NativeObj
   )
 }
 
-const withoutManagement = "only the management interface tells: give the option management"
+const withoutManagement = "only the management interface reports it: set the option management"
 
-/** A queue that is not declared, as it was found, and by whom. */
+/** A queue that the adapter does not declare: what it is, and the source of that. */
 const foundFinding = (found: RabbitMqQueue.RabbitMqQueue): ReadonlyArray<Plan.Finding> => [
   ...(found.isOurs
     ? []
@@ -98,7 +100,7 @@ const formerFinding = (
   const kept = Former.kept(former(name)?.arguments ?? args, args)
   return kept.length === 0
     ? []
-    : [{ about: "settings", verdict: "good", detail: `queue ${name} keeps ${kept.join(", ")}, with which it was made` }]
+    : [{ about: "settings", verdict: "good", detail: `queue ${name} keeps ${kept.join(", ")} from when it was made` }]
 }
 
 const unusable = ({ detail, queue, remedy = "" }: BrokerError.BrokerError): ConfigurationError.ConfigurationError =>
@@ -140,13 +142,13 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
     return [...own, ...RabbitMqOperator.findingsOf(told, version, RabbitMqQueue.smallestLimit).map(toFinding)]
   })
 
-  // More than the port has: the command line looks for it.
+  // The CLI finds these additional members.
   const operator: Adapter.Operator & Cleaning.Cleaning = {
     ...Cleaning.make(settings, connection, declarer),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
-        // A plan is also made where the server does not tell, but not for a queue that a consumer could not use.
+        // Plans even if the server does not respond, but not for a queue that a consumer could not use.
         const told = yield* Effect.result(Found.find(finder, request.queue))
         if (Result.isFailure(told) && !told.failure.isRetryable) return yield* unusable(told.failure)
         const found = Result.isSuccess(told) ? told.success : undefined
@@ -179,7 +181,7 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const found = yield* find(request.queue)
         const { objects, onDemand } = yield* planFor(request, settings, version, found)
-        // Who asks for it may have consumers that declare nothing, and handlers that ask for delays of their own.
+        // Consumers may declare nothing, and handlers may ask for delays outside the policy.
         yield* declarer.ensure([...objects, ...onDemand], request.queue)
       })
   }

@@ -1,6 +1,6 @@
 /**
- * Asks the server what queues hold, by passive declares. All who ask at the same time share a channel, which
- * takes longer to open and to close than to ask. https://www.rabbitmq.com/docs/queues#properties
+ * Reads the counts of queues by passive declares. Concurrent callers share a channel, which takes longer to open and close than a
+ * request. https://www.rabbitmq.com/docs/queues#properties
  */
 import { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
@@ -14,14 +14,14 @@ import * as NameRules from "../nameRules.ts"
 /** The broker's own. */
 export interface Dependencies {
   readonly declarer: Pick<Declarer, "keptChannel">
-  /** Milliseconds that an answer of the server may take. */
+  /** Milliseconds that a response of the server may take. */
   readonly requestTimeout: number
 }
 
-/** The numbers of a queue; it fails with `QueueMissing` where there is none. */
+/** Returns the counts of a queue. Fails with `QueueMissing` if there is none. */
 type Result = Awaited<ReturnType<Channel["checkQueue"]>>
 
-/** Asks about one queue. It declares nothing, and does not ask about a name that no queue can have. */
+/** Reads one queue. Declares nothing, and does not ask about a name that no queue can have. */
 export type Passive = (queue: string) => Effect.Effect<Result, BrokerError.BrokerError>
 
 interface Question {
@@ -29,15 +29,15 @@ interface Question {
   readonly answer: Deferred.Deferred<Result, BrokerError.BrokerError>
 }
 
-/** Those who may ask at a time, where the kept channel is not free soon enough. */
+/** Channels that may be open at a time, if the kept channel is not free soon enough. */
 const most = 16
 
 const operation = "counts"
 
-/** Reasons that are those of all who wait, and not of one queue or channel. */
+/** Reasons that apply to all waiting callers, and not to one queue or channel. */
 const ofAll: ReadonlySet<BrokerError.Reason> = new Set(["Timeout", "ConnectionFailed"])
 
-/** No channel is open before somebody asks, and none stays when all are answered. */
+/** Opens a channel for the first request, and closes it after the last response. */
 export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
   const waiting = new Set<Question>()
   let open = 0
@@ -48,7 +48,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
     return question
   }
 
-  /** Asks until there are no more questions. Fails when one is not answered, or the channel was closed, as for a missing queue. */
+  /** Sends requests until none is left. Fails if one is not answered or the channel closes, as for a missing queue. */
   const through = (channel: Channel, first: Question) =>
     Effect.gen(function* () {
       for (let question: Question | undefined = first; question !== undefined; question = next()) {
@@ -60,7 +60,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
       }
     })
 
-  /** Where the server does not answer, those who wait have waited for as long as this one. */
+  /** If the server does not respond, the other callers have waited as long as this one. */
   const refuse = (question: Question, error: BrokerError.BrokerError) =>
     Effect.suspend(() => {
       const all = ofAll.has(error.reason) ? [question, ...waiting] : [question]
@@ -71,7 +71,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
   const work = Effect.gen(function* () {
     for (let [first] = waiting; first !== undefined; [first] = waiting) {
       const question = first
-      // While this waits for a channel, whoever has one asks for all.
+      // While this waits for a channel, another channel may serve all requests.
       const channel = Effect.tapError(declarer.keptChannel(operation, question.queue), (error) =>
         waiting.has(question) ? refuse(question, error) : Effect.void
       )
@@ -83,7 +83,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
         waiting.delete(question) ? Deferred.failCause(question.answer, cause) : Effect.void
       )
     }
-    // In the same step as the last look for questions, or who asks in between would wait for nobody.
+    // In the same step as the last check for requests; a request in between would never be sent.
     open--
   })
 
@@ -100,7 +100,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
     })
 }
 
-/** The answer of the server, if it could be asked. Anybody may have written the name into a message. */
+/** The error that the server would return. The name may come from a message header. */
 const noQueue = (queue: string): BrokerError.BrokerError => {
   const detail = "no queue can have this name"
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason: "QueueMissing", detail })

@@ -1,4 +1,4 @@
-/** Plans of queues for a server, by what they are there. */
+/** Plans of queues as they are on a server. */
 import { type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -6,7 +6,7 @@ import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Found from "./found.ts"
 
-/** A queue to plan; without a policy, as its producers see it. */
+/** A queue to plan. Without a policy, the plan is that of its producers. */
 export interface Request {
   readonly queue: string
   readonly retry?: RetryPolicy.RetryPolicy | undefined
@@ -23,7 +23,7 @@ export const planFor = (
   return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues, found }, settings, version))
 }
 
-/** A queue as it is; where it is missing, as the options tell it. */
+/** A queue as it is; if it is missing, as the options describe it. */
 export const find = (
   env: Found.Dependencies,
   queue: string

@@ -1,5 +1,5 @@
 /**
- * Policies of the server that change the queues of the adapter: the pattern of a policy may match their names as well.
+ * Policies of the server that change the queues of the adapter, because the pattern of a policy may match their names too.
  * https://www.rabbitmq.com/docs/policies
  */
 import { type BrokerError, Delay, Log } from "@requeue/core/port"
@@ -40,7 +40,7 @@ const harmsOf = (
       `queue ${name}: a policy of the server ends delays of ${Delay.format(own)} after ${Delay.format(effective)}`,
       true
     )
-  // The end of a delay queue's own TTL is no loss.
+  // A message that leaves a delay queue by its TTL is not lost.
   const losses = RabbitMqQueue.warnings({ ...found, arguments: own === undefined ? found.arguments : others })
   const before = RabbitMqQueue.warnings({ ...found, arguments: planned })
   for (const text of losses) if (!before.includes(text)) add(`${text}, by a policy of the server`)
@@ -48,14 +48,14 @@ const harmsOf = (
     add(`queue ${name}: a policy of the server removes its messages after ${found.deliveryLimit + 1} deliveries`)
   if (planned["x-dead-letter-exchange"] !== undefined && key !== planned[letterKey])
     add(
-      `queue ${name}: a policy of the server gives its messages the routing key "${String(key)}", which leads elsewhere`
+      `queue ${name}: a policy of the server gives its messages the routing key "${String(key)}", which misroutes them`
     )
   return harms
 }
 
 /**
- * The harm to the queues of a plan but for its own, whose policies are those of its consumer's plan. A policy harms a queue that
- * does not exist yet as soon as it does. Pure.
+ * The harm to the queues of a plan, except the planned queue, whose policies are part of its plan. Queues that do not exist yet are
+ * included. Pure.
  */
 export const harmsIn = (
   { objects, onDemand, queue }: Pick<RabbitMqPlan.Plan, "objects" | "onDemand" | "queue">,
@@ -71,21 +71,21 @@ export const harmsIn = (
   })
 }
 
-/** Milliseconds for which all consumers share an answer of the management interface. */
+/** Milliseconds for which all consumers share a response of the management interface. */
 const fresh = 10_000
 
-/** Harms that one look logs one by one: a policy may match all queues of delays. */
+/** Harms that one check logs separately. A policy may match all delay queues. */
 const mostWarnings = 3
 
 /** The policies on the queues of a broker. */
 export interface Policies {
-  /** Delay queues whose delays end early, by the last looks. */
+  /** Delay queues whose delays end early, by the last checks. */
   readonly early: ReadonlySet<string>
-  /** Looks at the queues of a plan, and warns of harm that is new. Does nothing without a management interface. */
+  /** Checks the queues of a plan and warns of new harm. Does nothing without a management interface. */
   readonly look: (plan: RabbitMqPlan.Plan) => Effect.Effect<void, BrokerError.BrokerError>
 }
 
-/** No harm, at first. */
+/** Knows no harm at first. */
 export const make = (management: Management | undefined, serverVersion: () => string): Policies => {
   const early = new Set<string>()
   const warned = new Set<string>()

@@ -26,7 +26,7 @@ export const none: Rules = { user: [], operator: [] }
 
 const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise)
 
-/** The server's patterns are of PCRE. One that JavaScript does not read is left out: its effect is seen once a queue exists. */
+/** The server's patterns are PCRE. One that JavaScript cannot parse is skipped: its effect shows once a queue exists. */
 const regExp = (pattern: string): RegExp | undefined => {
   try {
     return new RegExp(pattern)
@@ -54,7 +54,7 @@ export const make = (policies: unknown, operatorPolicies: unknown): Rules => ({
   operator: toRules(operatorPolicies)
 })
 
-/** Keys with which a policy as a whole does not hold for queues of a type, on 3.10 and all later servers. */
+/** A policy with one of these keys does not apply to queues of the type, on 3.10 and all later servers. */
 const unsupported: Readonly<Record<"quorum" | "classic", ReadonlyArray<string>>> = {
   quorum: ["max-priority", "queue-mode", "single-active-consumer", "ha-mode", "ha-params", "ha-sync-mode", "max-age"],
   classic: ["max-age", "delivery-limit", "dead-letter-strategy"]
@@ -75,8 +75,8 @@ const match = (rules: ReadonlyArray<Rule>, name: string, type: string): Definiti
   )?.definition ?? {}
 
 /**
- * The definition that holds for a queue of this name and type: of the user's policy and the operator's one each, and of numbers
- * that both have the smaller one.
+ * The definition that applies to a queue of this name and type: one user policy and one operator policy, with the smaller of numbers
+ * that both set.
  */
 export const definitionFor = ({ operator, user }: Rules, name: string, type: string): Definition => {
   const own = match(user, name, type)

@@ -1,7 +1,7 @@
 /**
- * Asks the server for the arguments of a queue by declarations that it must refuse: their queue type does not exist. Of a
- * queue that exists, a refusal names one argument that differs, with its value, and nothing changes; one that does not
- * exist is not made. Tried on 3.10.8 and 4.3.6; neither tells the delivery limit, nor what a policy of the server sets.
+ * Reads the arguments of a queue by declarations that the server must refuse, because their queue type does not exist. For an
+ * existing queue, the refusal names one different argument with its value, and nothing changes. A missing queue is not created.
+ * Tested on 3.10.8 and 4.3.6; neither reports the delivery limit or arguments set by policies.
  * https://www.rabbitmq.com/docs/queues#property-equivalence
  */
 import type { BrokerError } from "@requeue/core/port"
@@ -18,13 +18,13 @@ const limit = 24
 
 type Declared = Readonly<Record<string, string | number | boolean>>
 
-/** The type by the last refusal; a queue without the argument is classic. */
+/** The type in the last refusal; a queue without the argument is classic. */
 const typeOf = ({ value }: Told): RabbitMqQueue.Type =>
   value === undefined ? "classic" : value === "quorum" || value === "classic" || value === "stream" ? value : "unknown"
 
 /**
- * Asks for a queue that exists; `undefined` where the server does not tell, as a user who may not declare. Fails with
- * `QueueMissing` for a queue that is gone.
+ * Reads an existing queue; `undefined` if the server does not report it, as for a user who may not declare. Fails with
+ * `QueueMissing` if the queue was deleted.
  */
 export const ask = (
   { onChannel }: Pick<Declarer, "onChannel">,
@@ -32,7 +32,7 @@ export const ask = (
 ): Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const known: Record<string, string | number | boolean> = {}
-    /** Properties that are no arguments, such as `durable`. */
+    /** Properties outside the arguments, such as `durable`. */
     const properties: Record<string, boolean> = { durable: true, auto_delete: false }
     const declare = (args: Declared) =>
       onChannel("inspect", queue, (channel) =>
@@ -44,7 +44,7 @@ export const ask = (
       )
     for (let asked = 0; asked < limit; asked++) {
       const refused = yield* Effect.result(declare({ ...known, "x-queue-type": noType }))
-      // It cannot be. If it were, nothing would be known.
+      // The server never accepts this. If it did, nothing would be known.
       if (refused._tag === "Success") return undefined
       const { detail, reason } = refused.failure
       if (reason !== "QueueMismatch" && reason !== "AccessRefused") return yield* refused.failure

@@ -1,4 +1,4 @@
-/** Plans of queues that somebody asks about again and again: each is made anew when what it is made from has changed. */
+/** Caches plans of queues, and makes a plan again when its inputs have changed. */
 import type { BrokerError, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
@@ -6,14 +6,14 @@ import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 
 type Make = (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 
-/** A plan, and what it was made from beside its queue and policy. */
+/** A plan, and its inputs besides queue and policy. */
 interface Made {
   readonly found: RabbitMqQueue | undefined
   readonly version: string
   readonly plan: RabbitMqPlan.Plan
 }
 
-/** Remembers a plan for as long as its policy lives. `found` tells what a queue is, where that was found out. */
+/** Remembers a plan while its policy exists. `found` returns what a queue is, if known. */
 export const make = (
   plan: Make,
   found: (queue: string) => RabbitMqQueue | undefined,

@@ -1,10 +1,10 @@
 /**
- * Which of the unconfirmed publications a closed channel is due to. The server closes the channel because of one, and
- * does not say which; its words name the exchange, the user, or the size of the body. Pure.
+ * Finds the unconfirmed publications for which the server may have closed the channel. It closes the channel because of one, but
+ * reports only the exchange, the user or the size of the body. Pure.
  */
 import type { Publication } from "../client.ts"
 
-/** The name that the server has for the exchange without one. */
+/** The server's name for the default exchange, whose name is empty. */
 const defaultExchange = "amq.default"
 
 const suspicion = (text: string): ((publication: Publication) => boolean) => {

@@ -34,12 +34,12 @@ export class Sending {
 /** The items of one call. */
 export class Call {
   readonly sendings: ReadonlyArray<Sending>
-  /** Monotonic milliseconds; of no matter without a delay. */
+  /** Monotonic milliseconds. Used only if there is a delay. */
   readonly started: number
-  /** Those without an outcome. */
+  /** The number of items without an outcome. */
   open: number
   hasFailed = false
-  /** Called when all have ended. */
+  /** Called when all items have ended. */
   readonly onEnded: (call: Call) => void
   readonly confirmed: ((index: number) => void) | undefined
 
@@ -62,7 +62,7 @@ export class Call {
     if (--this.open === 0) this.onEnded(this)
   }
 
-  /** The outcomes of those that have ended or were given up. */
+  /** The outcomes of items that have ended or were cancelled. */
   outcomes(): Outcomes {
     return this.sendings.map(({ error }) => error)
   }
@@ -71,11 +71,11 @@ export class Call {
 export const isWritten = ({ submission, wasWritten }: Sending): boolean =>
   wasWritten || submission?.written !== undefined
 
-/** The error of an item that is given up without an outcome; `unwritten` makes that of one which was not written. */
+/** The error for an item that is cancelled without an outcome. `unwritten` makes the error if it was not written. */
 export const givenUp = (sending: Sending, unwritten: Publisher["unwritten"]): BrokerError.BrokerError => {
   const { queue } = sending.item.message
-  if (!isWritten(sending)) return unwritten(queue, "it was given up before it was written")
-  const detail = "it was given up before its confirmation"
+  if (!isWritten(sending)) return unwritten(queue, "the call was cancelled before the message was written")
+  const detail = "the call was cancelled before the server confirmed the message"
   return new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",

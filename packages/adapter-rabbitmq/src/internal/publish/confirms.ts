@@ -1,5 +1,5 @@
 /**
- * A channel on which the server confirms publications, and returns those that it cannot route.
+ * A channel on which the server confirms publications and returns those that it cannot route.
  * https://www.rabbitmq.com/docs/confirms#publisher-confirms
  */
 import { Bag, Broker, BrokerError } from "@requeue/core/port"
@@ -14,8 +14,8 @@ import { attributeClose } from "./attributeClose.ts"
 import * as Writer from "./writer.ts"
 
 /**
- * Called once for a publication: with its error, or with `undefined` when the server has confirmed it. A bystander is lost
- * because the server has closed the channel on account of another publication; it may be sent again.
+ * Called once for each publication: with its error, or with `undefined` when the server has confirmed it. A bystander was lost
+ * because the server closed the channel for another publication, so it may be sent again.
  */
 export type OnOutcome = (error: BrokerError.BrokerError | undefined, isBystander?: boolean) => void
 
@@ -25,14 +25,14 @@ export interface Confirms {
   readonly isOpen: () => boolean
   /** Writes a publication. */
   readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => Written
-  /** Gives one up: the channel takes no further ones, and is closed when those before have their outcomes. */
+  /** Cancels a publication. The channel accepts no further ones and closes after the earlier ones have their outcomes. */
   readonly giveUp: (one: Written) => void
 }
 
-/** A publication that has been written. A class, because there is an object for every message. */
+/** A written publication. A class, because there is an object for every message. */
 export class Written implements Bag.Member {
   place = -1
-  /** Whether the server has returned it, or one that is like it. */
+  /** Whether the server has returned this publication, or one that looks the same. */
   isReturned = false
   /** Whether the server has closed the channel because of this publication, or because of another. */
   part: "culprit" | "bystander" | undefined = undefined
@@ -46,8 +46,8 @@ export class Written implements Bag.Member {
 }
 
 /**
- * Whether a returned message may be this publication: a return has no delivery tag. The name of the copy, which the adapter makes,
- * decides. A publication that keeps its producer's headers has no such name, and every return of its route may be its own.
+ * Whether a returned message may be this publication. A return has no delivery tag, so the name that the adapter gave the copy
+ * decides. A publication with only its producer's headers has no such name, and any return of its route may be its return.
  */
 const mayBe = (
   { exchange, headers, routingKey }: Client.Publication,
@@ -76,10 +76,10 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
     const unconfirmed = Bag.make<Written>()
     const writer = Writer.make(channel)
     let isOpen = true
-    /** The server's words for closing the channel. */
+    /** The server's reason for closing the channel. */
     let words: unknown
     channel.on("error", (error) => (words = error))
-    // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
+    // Runs before the driver's listener, which fails unconfirmed publications. Nothing may be written here after that.
     channel.prependListener("close", () => {
       isOpen = false
       if (words === undefined) return
@@ -88,7 +88,7 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
       if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
       for (const one of culprits) one.part = "culprit"
     })
-    // A publication is not confirmed while a return may be its own: where several are alike, none of them is.
+    // A publication is not confirmed while a return may be its return. Of several like it, none is.
     channel.on("return", (message) => {
       for (const one of unconfirmed) if (mayBe(one.publication, message)) one.isReturned = true
     })
@@ -106,7 +106,7 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
         const one = new Written(publication, confirms)
         const done = (error: unknown): void => {
           leave(one)
-          // The server confirms what it has returned.
+          // The server also confirms returned messages.
           if (one.isReturned) onOutcome(unroutable(publication))
           else if (error === null) onOutcome(undefined)
           else {
@@ -131,22 +131,22 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
     return confirms
   })
 
-/** The channel of the moment, on the live connection. */
+/** The current channel, on the live connection. */
 export interface Channels {
-  /** The channel, if publications can be written at this moment. */
+  /** The channel, if publications can be written now. */
   readonly current: () => Confirms | undefined
   /**
-   * Waits for a connection whose server does not block publishers, and opens a channel unless there is one. Fails where the
-   * server refuses that; where the connection was lost or did not answer there is no channel yet, and it is to be tried again.
+   * Waits for a connection whose server does not block publishers, and opens a channel unless one is open. Fails if the server
+   * refuses. If the connection was lost or the server did not answer, there is no channel yet, and the caller must try again.
    */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
 
-/** Whether another attempt may succeed: the server has not answered, or the connection was lost, and no refusal ended it. */
+/** Whether another attempt may succeed: the server did not answer, or the connection was lost without a refusal. */
 const isPassing = (live: Live, error: BrokerError.BrokerError): boolean =>
   error.reason === "Timeout" || (live.isGone() && Broker.fateOf(error) !== "rejected")
 
-/** No channel, at first. `timeout` is for opening one, in milliseconds. */
+/** Opens no channel at first. `timeout` limits opening one, in milliseconds. */
 export const make = (connection: Connection, timeout: number): Channels => {
   let channel: Confirms | undefined
 

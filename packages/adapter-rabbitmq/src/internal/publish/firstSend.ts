@@ -1,6 +1,6 @@
 /**
- * Publications of messages that are sent for the first time, straight into their queue and without wishes, which nearly all are:
- * what `toPublication` makes of them, and their shape besides.
+ * Publications of messages that are sent for the first time, straight into their queue and without native options, as nearly all
+ * are. The result equals that of `toPublication`, with a shape in addition.
  */
 import { Metadata, type Outgoing } from "@requeue/core/port"
 import type { Publication } from "../client.ts"
@@ -9,22 +9,22 @@ import { contentsOf, first } from "./toPublication.ts"
 
 type Contents = ReturnType<typeof contentsOf>
 
-/** The part that publications with the same headers have in common. */
+/** The part that publications with the same headers share. */
 interface Known extends Contents {
   readonly hasOthers: boolean
-  /** The same object for publications that have the same properties, and headers of the same names. */
+  /** The same object for publications with the same properties and the same names of headers. */
   readonly shape: object | undefined
 }
 
-/** Shapes that are remembered. Programs have few, unless they make up names of headers as they go. */
+/** The number of shapes to remember. Programs have few, unless they generate names of headers. */
 const limit = 100
 
 const none: Publication["kept"] = []
 
-/** Makes them; remembers shapes. */
+/** Makes publications and remembers shapes. */
 export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publication) => {
   const shapes = new Map<string, object>()
-  /** By headers: core gives all messages the same ones whose sender has given none. */
+  /** By headers object: core uses the same one for all messages without headers. */
   let last: Outgoing.Outgoing["headers"] | undefined
   let known: Known
 
@@ -41,7 +41,7 @@ export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publicati
     if (headers === last) return known
     const contents = contentsOf(headers)
     known = { ...contents, hasOthers: Object.keys(contents.others).length > 0, shape: shapeOf(contents) }
-    // Only what cannot change is known by its identity.
+    // Only frozen objects can be recognised by identity.
     last = Object.isFrozen(headers) ? headers : undefined
     return known
   }
@@ -55,7 +55,7 @@ export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publicati
       exchange: "",
       routingKey: queue,
       content: body,
-      // Without spreading one object into another, which takes longer than all else here.
+      // No object spread, which would take longer than everything else here.
       options: {
         mandatory: true,
         messageId,
@@ -75,6 +75,6 @@ export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publicati
   }
 }
 
-/** Whether this is such a message. */
+/** Whether a message is of this kind. */
 export const isFirst = ({ delay, metadata, native }: Outgoing.Outgoing): boolean =>
   delay === 0 && native === undefined && metadata.attempts === 0 && metadata.deadLetter === undefined

@@ -1,16 +1,16 @@
-/** A limit of items in flight, by number and by bytes. Those that find no room wait, in order. */
+/** Limits the items in flight, by number and by bytes. Further items wait, in order. */
 export interface InFlight<A> {
-  /** Begins an item, now or when there is room for it. */
+  /** Starts an item now, or when the limits allow it. */
   readonly add: (item: A) => void
-  /** An item that has begun is over: its room goes to those that wait. */
+  /** Ends a started item, which may start waiting ones. */
   readonly end: (item: A) => void
-  /** Removes an item that waits; false when it does not. */
+  /** Removes a waiting item; false if it does not wait. */
   readonly withdraw: (item: A) => boolean
-  /** Removes all items that wait, and answers them. */
+  /** Removes and returns all waiting items. */
   readonly drain: () => ReadonlyArray<A>
 }
 
-/** Nothing is in flight, at first. One item begins below each limit, however large it is. */
+/** Has nothing in flight at first. While both limits are not reached, one more item starts, however large it is. */
 export const make = <A>({
   begin,
   maxBytes,
@@ -35,7 +35,7 @@ export const make = <A>({
     begin(item)
   }
 
-  /** An item that ends as soon as it begins comes back here. It must not start a second loop: stacks are finite. */
+  /** An item that ends while it starts calls this again. It must not start a second loop, or the stack would overflow. */
   const admitWaiting = (): void => {
     if (isAdmitting) return
     isAdmitting = true

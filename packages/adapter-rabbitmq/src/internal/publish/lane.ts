@@ -1,7 +1,7 @@
 /**
- * Publications by the channels that they are written on: an exchange has one of its own, and so has a user id on the way there,
- * and what is as large as something that was refused for its size. So a server that closes a channel, because of an exchange that
- * is gone or forbidden or a user that it does not take, disturbs no other. What a channel cannot take yet is parked until it can.
+ * Lanes: separate channels for publications. Each exchange has a lane, each user id of an exchange has one, and so have bodies that
+ * may be too large. The server closes a channel because of a missing or forbidden exchange, a wrong user id or a large body; then
+ * only one lane is affected. A lane parks publications until its channel can write them.
  */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -12,13 +12,13 @@ import type { Channels, Confirms } from "./confirms.ts"
 
 /** The lanes of a publisher by their exchanges and user ids. */
 export interface Lanes<A> {
-  /** Writes an item now, or when its lane has a channel that takes publications. */
+  /** Writes an item now, or when its lane has a channel that accepts publications. */
   readonly begin: (item: A) => void
-  /** Opens the channel of an exchange, so that its first item need not wait for that. */
+  /** Opens the channel of an exchange before its first item. */
   readonly open: (exchange: string) => void
-  /** An item is over, with this error if there is one, whether it was parked or not. */
+  /** Ends an item, parked or not, with this error if there is one. */
   readonly leave: (item: A, error: BrokerError.BrokerError | undefined) => void
-  /** Removes all items that are parked, and answers them. */
+  /** Removes and returns all parked items. */
   readonly drain: () => ReadonlyArray<A>
 }
 
@@ -28,18 +28,18 @@ interface Lane<A> {
   isOpening: boolean
 }
 
-/** Whose user id the server takes depends on the way of logging in and on the user's tags: nobody can tell before. */
+/** Which user ids the server accepts depends on the login and on the user's tags, so it is not known before. */
 const nameOf = ({ exchange, options: { userId } }: Publication): string =>
   userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`
 
-/** Waits for a channel, and writes all that is parked; fails what is parked when the server refuses the channel. */
+/** Waits for a channel and writes all parked items. Fails them if the server refuses the channel. */
 const unpark = <A>(
   { channels: { current, ready }, parked }: Lane<A>,
   write: (channel: Confirms, item: A) => void,
   fail: (item: A, error: BrokerError.BrokerError) => void
 ): Effect.Effect<void> =>
   Effect.map(Effect.result(ready), (opened) => {
-    // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
+    // Their failure makes room for other items, which are parked meanwhile and get another attempt.
     if (Result.isFailure(opened)) return [...parked].forEach((item) => fail(item, opened.failure))
     const channel = current()
     if (channel === undefined) return
@@ -49,16 +49,16 @@ const unpark = <A>(
     }
   })
 
-/** No lane, at first. */
+/** Has no lane at first. */
 export const make = <A extends { readonly publication: Publication }>(env: {
   readonly channels: () => Channels
-  /** Each lane is a channel of the server. Exchanges and user ids beyond so many share the last one. */
+  /** Each lane is a channel of the server. Further exchanges and user ids share the last lane. */
   readonly maxLanes: () => number
-  /** Writes an item; `wasParked` when it has waited for the channel. */
+  /** Writes an item. `wasParked`: it waited for the channel. */
   readonly write: (channel: Confirms, item: A, wasParked: boolean) => void
-  /** The channel of these items was refused: nothing of them was written. */
+  /** The server refused the channel of these items; none was written. */
   readonly fail: (item: A, error: BrokerError.BrokerError) => void
-  /** Runs an effect for as long as the publisher lives. */
+  /** Runs an effect until the publisher is closed. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }): Lanes<A> => {
   const { channels, fail, fork, maxLanes, write } = env
@@ -66,7 +66,7 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   const lanes = new Map<string, Lane<A>>()
   const large = open()
   let last = large
-  /** Where items are parked. */
+  /** The lane of each parked item. */
   const places = new Map<A, Set<A>>()
   /** Bytes of the smallest body that was refused for its size. */
   let refusedSize = Number.POSITIVE_INFINITY
@@ -104,7 +104,7 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   return {
     begin: (item) => {
       const lane = laneOf(item)
-      // Those that were here before go first.
+      // Items that were parked before go first.
       const channel = lane.parked.size === 0 ? lane.channels.current() : undefined
       if (channel !== undefined) return write(channel, item, false)
       lane.parked.add(item)

@@ -1,6 +1,6 @@
 /**
- * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
- * connections, and acknowledgements must not wait behind that. https://www.rabbitmq.com/docs/connection-blocked
+ * Publishes with confirmation, on a separate connection. A server that blocks publishers stops reading from their connections, and
+ * acknowledgements must not wait for that. https://www.rabbitmq.com/docs/connection-blocked
  */
 import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -13,24 +13,24 @@ import * as Confirms from "./confirms.ts"
 import * as InFlight from "./inFlight.ts"
 import * as Lane from "./lane.ts"
 
-/** Unconfirmed bytes at which the next publication waits: a slow connection must carry them within `publishTimeout`. */
+/** Unconfirmed bytes from which the next publication waits. A slow connection must transmit them within `publishTimeout`. */
 const maxBytes = 16 * 1024 * 1024
 
-/** The most channels, besides that of what is as large as something that was refused for its size. */
+/** The most channels, besides the one for bodies that may be too large. */
 const maxLanes = 64
 
-/** Publishes messages, as many at once as may be unconfirmed. */
+/** Publishes messages, up to a limit of unconfirmed ones. */
 export interface Publisher {
-  /** Opens the channel for an exchange, so that the first publication there need not wait for that. */
+  /** Opens the channel of an exchange before its first publication. */
   readonly open: (exchange: string) => void
   /**
-   * Publishes as soon as there is room among the unconfirmed, and a connection that takes publications. Once there is
-   * room, the wait for a connection and the wait for the confirmation are limited, each by `publishTimeout`.
+   * Publishes when the limit of unconfirmed messages and the connection allow it. From then on, the wait for a connection and the
+   * wait for the confirmation may each take `publishTimeout`.
    */
   readonly submit: (publication: Publication, onOutcome: Confirms.OnOutcome) => Submission
-  /** Forgets a submission: `onOutcome` is not called any more, and what has not been written never is. */
+  /** Cancels a submission: `onOutcome` is not called, and a message that is not written yet is never written. */
   readonly withdraw: (submission: Submission) => void
-  /** The error of a message that is given up now, before it was written: the server's alarm if there is one, else `detail`. */
+  /** The error for a message that is cancelled before it was written: the server's alarm if there is one, else `detail`. */
   readonly unwritten: (queue: string, detail: string) => BrokerError.BrokerError
 }
 
@@ -38,7 +38,7 @@ export interface Publisher {
 export class Submission implements Deadlines.Deadline {
   at = Number.POSITIVE_INFINITY
   place = -1
-  /** Set when it has been written. */
+  /** Set when the publication was written. */
   written: Confirms.Written | undefined = undefined
   hasEnded = false
   readonly publication: Publication
@@ -63,9 +63,9 @@ const closed = ({ queue }: Publication): BrokerError.BrokerError =>
   failed(queue, "ConnectionFailed", "the broker was closed")
 
 const alarmOf = (blockedBy: string): string => `the server blocks publishers: ${blockedBy}`
-const alarmRemedy = "Look at the server's alarms for memory and disk"
+const alarmRemedy = "Check the server's alarms for memory and disk"
 
-/** The error of what has not been written: the alarm of a server that blocks publishers, or else `detail`. */
+/** The error for a message that was not written: the alarm of a server that blocks publishers, else `detail`. */
 const unwritten = (queue: string, live: Live | undefined, detail: string, remedy?: string): BrokerError.BrokerError => {
   const blockedBy = live?.blockedBy()
   return blockedBy === undefined
@@ -73,7 +73,7 @@ const unwritten = (queue: string, live: Live | undefined, detail: string, remedy
     : failed(queue, "Throttled", alarmOf(blockedBy), alarmRemedy)
 }
 
-/** The error of a submission that has waited for `timeout` milliseconds. */
+/** The error for a submission that waited for `timeout` milliseconds. */
 const late = (
   { publication, written }: Submission,
   connection: Connection,
@@ -95,11 +95,11 @@ const late = (
     : failed(queue, error.reason, `${error.detail}; ${alarmOf(blockedBy)}`, alarmRemedy)
 }
 
-/** A publisher for as long as the scope lives; afterwards every submission fails. */
+/** Makes a publisher. When its scope closes, every submission fails. */
 export const make = (connection: Connection, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { maxUnconfirmed: maxItems, publishTimeout, requestTimeout } = settings
-    // Made now, so that consumers which end after this, in the same scope, have their channels until they have ended.
+    // Made first, so its channels close after the consumers of the same scope have ended.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const run = Effect.runForkWith(yield* Effect.context())
     const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
@@ -127,7 +127,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       maxLanes: () => Math.min(maxLanes, (connection.current()?.driver.channelMax ?? maxLanes + 1) - 1),
       write: (channel, submission, wasParked) => {
         if (wasParked) {
-          // The wait for the confirmation has a limit of its own.
+          // The wait for the confirmation has a separate limit.
           deadlines.end(submission)
           deadlines.start(submission)
         }
@@ -136,7 +136,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
         )
       },
       fail: (submission, { detail, remedy }) => {
-        // Whatever became of the channel, nothing was written on it.
+        // Nothing was written on that channel.
         const text = `no channel could be opened: ${detail}`
         end(submission, failed(submission.publication.queue, "ConnectionFailed", text, remedy))
       },

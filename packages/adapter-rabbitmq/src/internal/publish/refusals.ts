@@ -1,16 +1,16 @@
 /**
- * Routes that the server refuses. After each refusal the route has a pause, which grows: meanwhile what is sent there fails
- * with the same error, and nothing is asked of the server. After the pause one message tries.
+ * Routes that the server refuses. Each refusal pauses the route, longer each time. Meanwhile its messages fail with the same error
+ * and the server is not asked. After the pause one message tries again.
  */
 import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/port"
 
 /** The refusals of a broker's routes, by the names of the routes. */
 export interface Refusals {
-  /** Whether no route is refused, which spares the names of routes. */
+  /** Whether no route is refused; then the names of routes need not be computed. */
   readonly isEmpty: () => boolean
-  /** The error of the first of these routes that is in its pause; `undefined` where a message may try. */
+  /** The error of the first of these routes that is paused; `undefined` if a message may try. */
   readonly held: (routes: ReadonlyArray<string>) => BrokerError.BrokerError | undefined
-  /** Notes how a message has ended; answers what is news of its route. */
+  /** Records the outcome of a message, and returns how that changed its route. */
   readonly note: (route: string, error: BrokerError.BrokerError | undefined) => "refused" | "taken" | undefined
 }
 
@@ -21,13 +21,13 @@ interface Refusal {
   until: number
 }
 
-/** Milliseconds: whoever makes what was missing waits no longer than the last. */
+/** The pauses in milliseconds. After the missing object exists, messages wait no longer than the last. */
 const pauses: Reconnect.Pauses = { first: 100, max: 1000 }
 
-/** Routes that are remembered. */
+/** The number of routes to remember. */
 const limit = 1000
 
-/** Reasons that other messages of the route share, and that stay until somebody does something. */
+/** Reasons that apply to all messages of a route until an operator acts. */
 const reasons: ReadonlySet<BrokerError.Reason> = new Set([
   "AccessRefused",
   "QueueMismatch",
@@ -35,7 +35,7 @@ const reasons: ReadonlySet<BrokerError.Reason> = new Set([
   "Unroutable"
 ])
 
-/** No refusals, at first. `elapsed` returns monotonic milliseconds. */
+/** Has no refusals at first. `elapsed` returns monotonic milliseconds. */
 export const make = (elapsed: () => number): Refusals => {
   const refusals = BoundedMap.make<Refusal>(limit)
 
@@ -49,7 +49,7 @@ export const make = (elapsed: () => number): Refusals => {
       const known = routes.flatMap((route) => refusals.get(route) ?? [])
       const held = known.find(({ until }) => elapsed() < until)
       if (held !== undefined) return held.error
-      // One tries, and those that come meanwhile do not.
+      // One message tries; others that arrive meanwhile do not.
       for (const refusal of known) pause(refusal)
       return undefined
     },

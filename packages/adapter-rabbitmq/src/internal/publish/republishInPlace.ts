@@ -1,16 +1,16 @@
-/** From a message that waits in a queue to the same message, to take its place there. Pure. */
+/** Makes the copy that replaces a waiting message in its queue. Pure. */
 import type { Incoming, Publication } from "../client.ts"
 import * as FieldTable from "../fieldTable.ts"
 import * as Wire from "../wire.ts"
 import { kept } from "./toPublication.ts"
 
-/** Headers of the server that a message keeps in its place: the record of its deaths. */
+/** Headers of the server that the copy keeps: the record of its dead-letterings. */
 const deaths = /^x-(death$|first-death-|last-death-)/
 
 /** The fewest bytes of headers that the client writes as they are. */
 const fewest = 8
 
-/** The message as it is, but for the server's counts. One with hardly any headers gets `copy` as its name. */
+/** Returns the message without the server's counts. One with hardly any headers gets `copy` as its name. */
 export const republishInPlace = (queue: string, message: Incoming, copy: string): Publication => {
   const { content, properties } = message
   const all = properties.table === undefined ? [] : FieldTable.entries(properties.table)

@@ -13,7 +13,7 @@ import * as Wire from "../wire.ts"
 import * as FirstSend from "./firstSend.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
-/** The part of a plan that messages are sent by. */
+/** The part of a plan that sending needs. */
 export type Way = Pick<Plan.Plan, "objects" | "homes" | "route" | "absent">
 
 /** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
@@ -21,25 +21,25 @@ export interface Item {
   readonly message: Outgoing.Outgoing
   readonly plan: Way
   readonly original?: Properties | undefined
-  /** The returns of the original, for a message that takes its place in its queue. Default: it is another one's copy. */
+  /** The returns of the original, for a message that replaces it in its queue. Default: the message replaces none. */
   readonly returns?: number | undefined
 }
 
 /** How messages get to their queues. */
 export interface Routes {
-  /** The error of a message that cannot be sent at all. */
+  /** The error for a message that cannot be sent at all. */
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
-  /** Names the route: messages of the same name need the same objects. */
+  /** Names the route. Messages of the same name need the same objects. */
   readonly name: (item: Item) => string
-  /** Whether a message goes to its queue alone: others behind an exchange may have what one of them has refused. */
+  /** Whether a message goes to its queue alone. Of several queues after an exchange, some may have accepted what one refused. */
   readonly isStraight: (item: Item) => boolean
-  /** The names by which a message is refused, when others have been: its route, and its part of an exchange. */
+  /** The names under which a message shares the refusals of others: its route, and its part of an exchange. */
   readonly parts: (item: Item) => ReadonlyArray<string>
-  /** The one of them that an error is about; `undefined` where it says nothing of other messages. */
+  /** The name that an error applies to; `undefined` if it does not apply to other messages. */
   readonly refused: (item: Item, error: BrokerError.BrokerError) => string | undefined
-  /** The objects that must exist first: the same arrays for the same queue and delay. */
+  /** The objects that must exist first. The same queue and delay return the same arrays. */
   readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
-  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
+  /** The AMQP message of an item that was sent at `started`, in monotonic milliseconds, or its error. */
   readonly publication: (item: Item, started: number) => Publication | BrokerError.BrokerError
 }
 
@@ -64,24 +64,24 @@ const unsupported = (queue: string, detail: string, remedy?: string): BrokerErro
   })
 
 const queueRemedy = "Send it without a delay, or to a queue that is bound to the exchange"
-const either = "Leave one of them out"
-const copiesRemedy = "Give the header another name, and send the message to each queue that is to have it"
+const either = "Remove one of them"
+const copiesRemedy = "Give the header another name, and send the message to each of these queues"
 
-/** The wishes of a message that {@link Routes.refusal} has passed. */
+/** The native options of a message that {@link Routes.refusal} accepted. */
 const nativeOptions = (native: Message.Native | undefined): Native.Options => {
   const asked = Native.nativeOptions.of(native)
   return asked === undefined || asked instanceof RangeError ? {} : asked
 }
 
-/** The route to the exchange that the program has asked for; `undefined` where it has asked for none. */
+/** The route to the exchange that the program has chosen; `undefined` if it chose none. */
 const toExchange = (native: Message.Native | undefined, queue: string): ReturnType<typeof direct> | undefined => {
   const { exchange, routingKey = queue } = nativeOptions(native)
   return exchange === undefined ? undefined : { ...direct(routingKey), exchange }
 }
 
 /**
- * The wishes of a message for this server. One before 4.3 may return an answer to such a name although the requester has got it: there,
- * as the requester is the only one who knows, an answer counts as sent when the server has taken it.
+ * The native options of a message for this server. Before 4.3, a server may return a reply to a direct reply-to name although the
+ * requester received it. There, a reply counts as sent once the server has accepted it.
  */
 const optionsOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
   const asked = nativeOptions(native)
@@ -96,28 +96,28 @@ const partOf = ({ exchange, routingKey }: ReturnType<typeof direct>): string => 
 const isOfTopic = ({ detail, reason }: BrokerError.BrokerError): boolean =>
   reason === "AccessRefused" && detail.includes("access to topic")
 
-/** Exchanges of which it is remembered what they need. */
+/** The number of exchanges whose objects are remembered. */
 const exchangeLimit = 1000
 
-/** The error of a message that cannot be sent at all. */
+/** The error for a message that cannot be sent at all. */
 const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
   const asked = Native.nativeOptions.of(message.native)
   if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
   if (message.delay > 0 && asked !== undefined) {
     const { exchange, expiration } = asked
     if (exchange !== undefined)
-      return unsupported(message.queue, "a message for an exchange takes no delay", queueRemedy)
+      return unsupported(message.queue, "a message to an exchange cannot have a delay", queueRemedy)
     if (expiration !== undefined)
-      return unsupported(message.queue, "a message with an expiration takes no delay", either)
+      return unsupported(message.queue, "a message with an expiration cannot have a delay", either)
   }
   const copies = Wire.copiesHeader(message.headers)
   if (copies !== undefined)
     return unsupported(
       message.queue,
-      `the server takes the header ${copies} for a list of more routing keys`,
+      `the server reads the header ${copies} as a list of further routing keys`,
       copiesRemedy
     )
-  // A copy has no limit: the server has taken its original.
+  // A copy has no limit, because the server accepted its original.
   return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
 }
 
@@ -140,7 +140,7 @@ export const make = (env: {
     return spent < settings.resolution ? delay : Math.max(1, delay - spent)
   }
 
-  /** The route of what is left of a delay, where that needs nothing that is not declared; else of the whole delay. */
+  /** The route of the rest of a delay, if its objects are declared; else the route of the whole delay. */
   const delayed = ({ route }: Way, delay: number, started: number) => {
     const whole = route(delay)
     const rest = route(remaining(delay, started))
@@ -149,7 +149,7 @@ export const make = (env: {
     return rest.objects.every((object) => declared.has(keyOf(object))) ? rest : whole
   }
 
-  /** By exchange, as many as messages have gone to last. */
+  /** The objects of the exchanges that were used last. */
   const exchanges = BoundedMap.make<ReadonlyArray<NativeObject>>(exchangeLimit)
   const objectsOf = (exchange: string): ReadonlyArray<NativeObject> => {
     const known = exchanges.get(exchange) ?? Plan.target(exchange, settings, env.serverVersion())
@@ -159,7 +159,7 @@ export const make = (env: {
 
   const name: Routes["name"] = ({ message: { delay, native, queue }, plan }) => {
     if (delay === 0) return toExchange(native, queue)?.exchange ?? ` ${queue}`
-    // Several delays of a queue may begin in the default exchange, each in a queue of its own.
+    // Several delays of a queue may use the default exchange, each with another queue.
     const { exchange, routingKey } = plan.route(delay)
     return `${exchange} ${routingKey} ${queue}`
   }
@@ -175,7 +175,7 @@ export const make = (env: {
     refused: (item, error) => {
       const own = toExchange(item.message.native, item.message.queue)
       if (own === undefined) return name(item)
-      // Whether it leads somewhere may depend on more than the routing key, such as headers.
+      // Whether a message can be routed may depend on its headers too.
       if (error.reason === "Unroutable") return undefined
       return isOfTopic(error) ? partOf(own) : own.exchange
     },
@@ -191,7 +191,7 @@ export const make = (env: {
       if (original === undefined && returns === undefined && FirstSend.isFirst(message))
         return firstSend(message, env.uniqueName())
       const route = toExchange(native, queue) ?? (delay > 0 ? delayed(plan, delay, started) : direct(queue))
-      // It keeps the name of the message whose place it takes, by which the core knows that one.
+      // The copy keeps the name of the message that it replaces, by which the core recognises that message.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
       try {

@@ -16,15 +16,15 @@ type Begin = Direct.Begin<void, BrokerError.BrokerError>
 
 /** Sends messages with confirmation. */
 export interface Sender {
-  /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
+  /** Succeeds when all are confirmed, else fails with the first error. Sends no message if one cannot be sent. */
   readonly send: (items: ReadonlyArray<Item>) => Direct.Direct<void, BrokerError.BrokerError>
-  /** The same, begun at once. */
+  /** The same, started at once. */
   readonly begin: (items: ReadonlyArray<Item>, ...then: Parameters<Begin>) => ReturnType<Begin>
-  /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
+  /** Sends each message independently. Calls `confirmed` with the index of each message when the server has confirmed it. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
 }
 
-/** Whether the queue, or the exchange in front of it, is not there. */
+/** Whether the queue or its exchange is missing. */
 const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
   error?.reason === "Unroutable" || error?.reason === "QueueMissing"
 
@@ -41,12 +41,12 @@ const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): Broke
     : error
 }
 
-/** The broker's own, which all messages share. */
+/** The parts of the broker that all messages share. */
 interface Dependencies {
   readonly routes: Routes
   readonly declarer: Pick<Declarer, "ensure" | "knows" | "renew">
   readonly publisher: Publisher
-  /** Runs an effect for as long as the broker lives. */
+  /** Runs an effect until the broker is closed. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
@@ -63,14 +63,14 @@ const telling =
     if (news.length === 0) return
     fork(
       error === undefined
-        ? Log.info("messages are accepted again", { queue })
-        : Log.warning("messages are refused", { queue, errorMessage: error.message })
+        ? Log.info("the server accepts messages again", { queue })
+        : Log.warning("the server refuses messages", { queue, errorMessage: error.message })
     )
   }
 
 type Done = (error: BrokerError.BrokerError | undefined) => void
 
-/** Runs an effect for an item, once for all that come with the same name meanwhile. */
+/** Runs an effect once for all items that arrive with the same name while it runs. */
 const sharing = (fork: Dependencies["fork"]) => {
   const running = new Map<string, Array<Done>>()
   return (item: Item, name: string, effect: Effect.Effect<void, BrokerError.BrokerError>, done: Done): void => {
@@ -91,7 +91,7 @@ const sharing = (fork: Dependencies["fork"]) => {
   }
 }
 
-/** Starts an item: declares what it needs, and publishes it, once more where that may help. */
+/** Declares what an item needs and publishes it, a second time if that may help. */
 const starter = (dependencies: Dependencies) => {
   const { declarer, elapsed, fork, publisher, routes } = dependencies
   const refusals = Refusals.make(elapsed)
@@ -112,7 +112,7 @@ const starter = (dependencies: Dependencies) => {
     else sending.submission = publisher.submit(publication, onOutcome)
   }
 
-  /** Declares the objects of an item. If they are refused, no other route suffers. */
+  /** Declares the objects of an item. A refusal affects no other route. */
   const declare = (sending: Sending, one: Declarer["renew"], then: () => void): void => {
     const { item } = sending
     const { queue } = item.message

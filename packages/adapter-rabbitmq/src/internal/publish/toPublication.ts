@@ -1,4 +1,4 @@
-/** From an outgoing message and its route to an AMQP message. Pure. */
+/** Makes the AMQP message of an outgoing message and its route. Pure. */
 import { Delay, Metadata, type Outgoing } from "@requeue/core/port"
 import type { Properties, Publication } from "../client.ts"
 import { nameOf } from "../consume/identity.ts"
@@ -8,7 +8,7 @@ import type { Route } from "../declare/topologies/topology.ts"
 import type { Options } from "../native.ts"
 import * as Wire from "../wire.ts"
 
-/** The route straight into a queue: past every exchange, so that no other queue that is bound gets a copy. */
+/** The route straight into a queue, through the default exchange, so no other bound queue gets a copy. */
 export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "headers" | "expiration"> => ({
   exchange: "",
   routingKey: queue,
@@ -16,9 +16,9 @@ export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "
   expiration: undefined
 })
 
-const unrouted = "Bind a queue to it for this routing key, or send with mandatory: false where nobody has to hear it"
+const unrouted = "Bind a queue to it for this routing key, or send with mandatory: false if the message may be lost"
 
-/** The longest record of a foreign death that is kept, in characters. */
+/** The longest record of a foreign dead-lettering that is kept, in characters. */
 const deathLimit = 1024
 
 const shortText = (value: unknown): string | undefined =>
@@ -28,11 +28,11 @@ const shortText = (value: unknown): string | undefined =>
  * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, if it does, and `own` the
  * start of the adapter's names.
  *
- * `original` has the properties of the delivery that it is a copy of. They are kept as the producer wrote them, and so are
- * its headers, byte by byte, unless the core has changed one. The expiration is not: the copy would be lost when it ends.
- * Nor is the user id, which the server would compare with ours.
+ * `original` has the properties of the delivery that the message is a copy of. The copy keeps them as the producer wrote them, and
+ * its headers byte by byte, unless the core has changed one. It does not keep the expiration, which would end the copy, nor the
+ * user id, which the server would compare with the adapter's user.
  *
- * `asked` are the wishes of the program, for a message that is no copy.
+ * `asked` are the native options of the program, for a message that is not a copy.
  */
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
@@ -77,7 +77,7 @@ export const toPublication = (
   }
 }
 
-/** The headers for which AMQP has a property, unless they are too long for one, and the others. */
+/** The headers for which AMQP has a property, unless they are too long for it, and the other headers. */
 export const contentsOf = ({
   "content-encoding": encoding,
   "content-type": type,
@@ -98,7 +98,7 @@ export const contentsOf = ({
   }
 }
 
-/** The properties that the program has asked for. */
+/** The properties that the program has set. */
 const asProperties = ({
   appId,
   correlationId,
@@ -121,15 +121,15 @@ const asProperties = ({
   ...(persistent === false ? { deliveryMode: transient } : undefined)
 })
 
-/** The headers that are not those of the original, or not any more. */
+/** The headers that differ from those of the original. */
 const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing["headers"]) =>
   Object.fromEntries(Object.entries(headers).filter(([name, value]) => value !== shown[name]))
 
-/** The delivery modes of a message that survives a restart of the server, and of one that does not. */
+/** The delivery modes: a persistent message survives a restart of the server, a transient one does not. */
 const persistent = 2
 const transient = 1
 
-/** The properties of a message that is no copy. */
+/** The properties of a message that is not a copy. */
 export const first = ({ firstPublished, id }: Metadata.Metadata): Properties => ({
   messageId: shortText(id),
   timestamp: Math.floor(firstPublished / 1000),
@@ -143,8 +143,8 @@ const fitting = (text: unknown): unknown =>
 const lastTimestamp = 2 ** 64 - 2048
 
 /**
- * The properties that a copy has from its original. A producer that gives no delivery mode has not asked for any. What is
- * no text is read as a longer one, which may be too long.
+ * The properties that a copy keeps from its original. Without a delivery mode, the producer has not chosen one. A value that is not
+ * text is read as a longer text, which may be too long.
  */
 export const kept = (original: Properties): Properties => {
   const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } = original

@@ -1,8 +1,7 @@
 /**
- * Writes publications on a channel. Those of a known shape are put together from a {@link Template}, and all of one turn of the
- * event loop are handed to the driver at once, where it would hand on the frames of its own. Everything else is the driver's to
- * write, in the same order: what has no shape or no template, what is large, and all of it where the driver is not the one
- * that this file knows.
+ * Writes publications on a channel. It builds those of a known shape from a {@link Template} and passes all of one turn of the
+ * event loop to the driver together. The driver writes all others, in the same order: publications without a shape or a template,
+ * large ones, and all of them if the driver's internals are not those that this file knows.
  */
 import * as Client from "../client.ts"
 import type { ConfirmChannel, Publication } from "../client.ts"
@@ -11,11 +10,11 @@ import * as Template from "./template.ts"
 
 /** A channel's writer. */
 export interface Writer {
-  /** `done` is called with `null` when it is confirmed. Throws where the channel is closed, or it cannot be encoded. */
+  /** Calls `done` with `null` when the server has confirmed it. Throws if the channel is closed or the encoding fails. */
   readonly write: (publication: Publication, done: (error: unknown) => void) => void
 }
 
-/** The part that the driver's types lack: the way of a channel's frames to the socket. */
+/** Members that the driver's types lack: how the frames of a channel reach the socket. */
 interface Inside {
   readonly ch: number
   readonly connection: Connection
@@ -28,7 +27,7 @@ interface Connection {
   readonly stream: Taking & { readonly writableNeedDrain: boolean }
   readonly frameMax: number
   readonly sendMessage: unknown
-  /** Whether a heartbeat can be saved. */
+  /** Whether a heartbeat can be skipped. */
   sentSinceLastCheck: boolean
 }
 
@@ -36,23 +35,23 @@ interface Taking {
   readonly write: (frames: Buffer) => unknown
 }
 
-/** The frames of a channel that wait for their turn to be written. */
+/** The frames of a channel that are not written yet. */
 interface Waiting extends Taking {
   readonly readableLength: number
   readonly writableLength: number
 }
 
-/** Bytes that are handed to the driver at once, at most, and the most of them that one publication has. */
+/** The most bytes that the driver receives at once, and the most bytes of one publication among them. */
 const chunkSize = 32_768
 const largest = chunkSize / 4
 
 const newChunk = () => Buffer.allocUnsafeSlow(chunkSize) as Buffer as Template.Latin1 // Every Buffer has it.
 
-/** Encodes a publication as the driver does it on this channel, and writes nothing. */
+/** Encodes a publication as the driver does on this channel, without writing it. */
 const encoder =
   (channel: ConfirmChannel) =>
   (publication: Publication): Buffer => {
-    const { ch, connection } = channel as unknown as Inside // The trial that follows tells whether it is.
+    const { ch, connection } = channel as unknown as Inside // The trial below proves it.
     const written: Array<Buffer> = []
     const unconfirmed: Array<unknown> = []
     const apart: unknown = Object.create(channel, {
@@ -66,17 +65,14 @@ const encoder =
     })
     const done = () => {}
     Client.publish(apart as ConfirmChannel, publication, done) // Its prototype is one.
-    if (unconfirmed[0] !== done) throw new TypeError("the driver keeps what is unconfirmed in another way")
+    if (unconfirmed[0] !== done) throw new TypeError("the driver stores unconfirmed messages in another way")
     return Buffer.concat(written)
   }
 
-/**
- * Bytes of the largest frame of headers and properties that the driver can write: it encodes tables of 64 KiB at most, and each
- * property has 255 bytes at most.
- */
+/** The largest frame of headers and properties that the driver can write: tables have 64 KiB at most, properties 255 bytes. */
 const largestHeaders = 65_536 + 3072
 
-/** The bytes of the frame of headers and properties; 0 where the driver cannot encode them, which it reports itself. */
+/** The bytes of the frame of headers and properties; 0 if the driver cannot encode them, which it reports itself. */
 const headerFrameSize = (encode: ReturnType<typeof encoder>, publication: Publication): number => {
   try {
     const frames = encode({ ...publication, content: new Uint8Array(0) })
@@ -87,7 +83,7 @@ const headerFrameSize = (encode: ReturnType<typeof encoder>, publication: Public
   }
 }
 
-/** A writer of nothing yet. */
+/** Writes the publications of one channel. */
 export const make = (channel: ConfirmChannel): Writer => {
   const inside = channel as unknown as Inside // No template is made where it is not.
   const { connection, sendMessage } = inside
@@ -96,11 +92,11 @@ export const make = (channel: ConfirmChannel): Writer => {
   const frameMax = connection?.frameMax ?? Number.POSITIVE_INFINITY
   const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
   let chunk = newChunk()
-  /** The part of the chunk that has been written, and the part of that which has been handed on. */
+  /** How many bytes of the chunk are filled, and how many of these the driver has. */
   let used = 0
   let handed = 0
 
-  /** The driver puts other functions in the place of these when it closes. */
+  /** The driver replaces these functions when it closes. */
   const isOpen = (): boolean => inside.sendMessage === sendMessage && connection.sendMessage === sendsOfConnection
 
   const flush = (): void => {
@@ -111,7 +107,7 @@ export const make = (channel: ConfirmChannel): Writer => {
     connection.sentSinceLastCheck = true
     const { stream } = connection
     const { buffer } = connection.channels[inside.ch]!
-    // Whole frames may go straight to the socket, unless others of the channel wait, or the socket is behind.
+    // Whole frames go straight to the socket, unless other frames of the channel wait or the socket is full.
     const isFree = buffer.readableLength === 0 && buffer.writableLength === 0 && !stream.writableNeedDrain
     ;(isFree ? stream : buffer).write(frames)
   }
@@ -125,9 +121,9 @@ export const make = (channel: ConfirmChannel): Writer => {
     return template
   }
 
-  /** Puts frames into the chunk; false where they are the driver's to write. */
+  /** Puts frames into the chunk; false if the driver must write them. */
   const put = (publication: Publication): boolean => {
-    // Else a frame that fits into a chunk may be larger than the connection takes.
+    // A frame that fits into a chunk may still be too large for the connection.
     if (frameMax < chunkSize) return false
     const template = templateOf(publication)
     const { content } = publication
@@ -147,7 +143,7 @@ export const make = (channel: ConfirmChannel): Writer => {
     return true
   }
 
-  /** Refuses headers that need a larger frame than the connection takes: the server would close it, for all that share it. */
+  /** Refuses headers that are too large for a frame of the connection, because the server would close the connection. */
   const check = (publication: Publication): void => {
     if (frameMax >= largestHeaders) return
     const size = headerFrameSize(encode, publication)

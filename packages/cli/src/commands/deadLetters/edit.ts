@@ -1,4 +1,4 @@
-/** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
+/** `requeue dead-letters redrive --edit`: opens one letter in an editor, publishes the copy, and waits for its outcome. */
 import { DeadLetters, LetterDraft } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,11 +15,11 @@ import * as RedriveStages from "../../RedriveStages.ts"
 import * as Target from "../../Target.ts"
 import { UsageError } from "../../UsageError.ts"
 
-/** All that is asked for beside the letter. */
+/** The arguments of an edit. */
 export interface Asked {
   readonly broker: string
   readonly to: Option.Option<string>
-  /** Whether the queue of `to` may be made. */
+  /** Whether the queue of `to` may be created. */
   readonly create: boolean
   readonly yes: boolean
   readonly isMeant: (letter: LetterFilter.Subject) => boolean
@@ -33,7 +33,7 @@ interface Found {
   readonly letter: DeadLetters.DeadLetter
 }
 
-/** The only letter that is meant. */
+/** Returns the only letter that matches. */
 const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =>
   Effect.gen(function* () {
     const found = yield* Effect.forEach(all, (dead) =>
@@ -44,9 +44,9 @@ const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =
     const [first, ...others] = found.flat()
     if (first !== undefined && others.length === 0) return first
     return yield* new UsageError({
-      detail: `--edit: ${first === undefined ? "no letter is" : "several letters are"} meant`,
+      detail: `--edit: ${first === undefined ? "no letter matches" : "several letters match"}`,
       remedy:
-        first === undefined ? "See dead-letters list" : "Give --id and --dlq, or --older-than, to mean one of them"
+        first === undefined ? "See dead-letters list" : "Give --id and --dlq, or --older-than, to select one of them"
     })
   })
 
@@ -70,9 +70,9 @@ const draftOf = ({ dead: { queue }, letter }: Found) =>
 const words: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
   succeeded: "the copy has succeeded",
   "came-back": "the copy came back, and is a dead letter as well",
-  waiting: "the copy still waits, or is in work",
-  unknown: "the copy is published, and the broker does not tell what becomes of it",
-  missing: "it is not there any more, and nothing was published"
+  waiting: "the copy is still ready, delayed or in flight",
+  unknown: "the copy is published, and the broker does not report its outcome",
+  missing: "it no longer exists, and nothing was published"
 }
 
 const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLetters.EditReport): string => {
@@ -80,7 +80,7 @@ const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLe
   return `${queue}: ${Printable.line(letter.id)}: ${words[outcome]}${rest}`
 }
 
-/** Edits the letter that is meant. Where it is not known to have succeeded, though the broker could tell, it is a problem. */
+/** Edits the matching letter. It is a problem if the copy is not known to have succeeded, though the broker reports that. */
 export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
   Effect.provide(editing(target, asked), Target.layer(target))
 
@@ -92,7 +92,10 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
     const found = yield* find(all, asked)
     const { dead, letter } = found
     if (letter.origin === undefined && Option.isNone(asked.to)) {
-      return yield* new UsageError({ detail: `--edit: nobody knows where ${letter.id} came from`, remedy: "Give --to" })
+      return yield* new UsageError({
+        detail: `--edit: the queue that ${letter.id} came from is unknown`,
+        remedy: "Give --to"
+      })
     }
     const draft = yield* draftOf(found)
     if (draft !== undefined) yield* RedriveStages.tellUntold

@@ -1,4 +1,4 @@
-/** `requeue dead-letters export`: writes dead letters as lines of JSON, and leaves them where they are. */
+/** `requeue dead-letters export`: writes dead letters as lines of JSON, and removes none. */
 import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -21,18 +21,18 @@ const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   limit: NumberFlag.whole("limit", 1, Looking.limit).pipe(
-    Flag.withDescription("How many of each dead-letter queue at most, oldest first"),
+    Flag.withDescription("The most letters of each dead-letter queue, oldest first"),
     Flag.withDefault(Looking.limit)
   ),
   output: TextFlag.make("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("FILE"),
-    Flag.withDescription("A new file to write to, which is there only when it is whole. Default: standard output"),
+    Flag.withDescription("A new file to write to, which appears only when it is complete. Default: standard output"),
     Flag.optional
   )
 }
 
-/** How many letters of a queue are written. */
+/** The written letters of a queue. */
 interface Written {
   readonly queue: string
   exported: number
@@ -64,7 +64,7 @@ const write = (
     })
   )
 
-/** Writes the letters of all queues; where that ends early, tells how far it came. */
+/** Writes the letters of all queues. If that ends early, prints its progress. */
 const writeAll = (
   all: ReadonlyArray<DeadLetters.DeadLetters>,
   output: Option.Option<string>,
@@ -79,7 +79,7 @@ const writeAll = (
     const written: Array<Written> = []
     const progress = () =>
       Option.isSome(output)
-        ? `${output.value} was not made`
+        ? `${output.value} was not created`
         : written.map(({ exported, queue }) => `${queue}: exported ${exported}`).join("; ")
     yield* Looking.tellCost(all)
     const each = Effect.forEach(all, (dead) =>
@@ -91,9 +91,9 @@ const writeAll = (
     )
     return yield* Effect.tap(each, finish).pipe(
       Effect.catchTag("OutputFailed", ({ detail }) => {
-        const cut = Option.isSome(output) ? "" : ", and the line behind them may be cut"
-        const whole = `${detail}. ${progress()}${cut}. All letters are where they were`
-        // A reader that has seen enough of an export has not got it.
+        const cut = Option.isSome(output) ? "" : ", and the line after them may be incomplete"
+        const whole = `${detail}. ${progress()}${cut}. All letters are still in their queues`
+        // A reader that ends early has not received the whole export.
         return Effect.fail(new OutputFailed({ detail: whole, isReaderGone: false }))
       }),
       Effect.onInterrupt(() => Console.error(`requeue: interrupted. ${progress()}`))
@@ -118,7 +118,7 @@ export const exportLetters = Command.make("export", flags, ({ dlq, limit, output
         ({ exported, browsed, queue, total }) => `${queue}: exported ${exported} of ${total ?? browsed} dead letters`
       )
       .join("\n")
-    // Where the letters are, nothing else may be.
+    // Standard output must contain only letters.
     yield* Option.isSome(output)
       ? result({ broker: target.name, queues }, () => told)
       : Console.error(told.replaceAll(/^/gm, "requeue: "))
@@ -126,8 +126,8 @@ export const exportLetters = Command.make("export", flags, ({ dlq, limit, output
   })
 ).pipe(
   Command.withDescription(
-    "Writes dead letters as lines of JSON, with body, headers and all metadata, and leaves them where they are. " +
-      "`requeue dead-letters import` makes the same letters of them."
+    "Writes dead letters as lines of JSON, with body, headers and all metadata, and removes none. " +
+      "`requeue dead-letters import` recreates the letters."
   ),
   Command.withShortDescription("Write dead letters to a file"),
   Command.withExamples([

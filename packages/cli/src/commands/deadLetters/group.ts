@@ -15,7 +15,10 @@ import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
-const header = ["count", "from", "reason", "error", "oldest", "newest", "example"]
+const header = ["count", "from", "reason", "error", "oldest", "newest", "oldest at", "newest at", "example"]
+
+/** The columns that are cut on a narrow terminal. */
+const cut = ["error", "example"]
 
 const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
   const { count, error, id, message, missed, newest, oldest, pattern, queue, reason } = group
@@ -23,20 +26,22 @@ const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
     missed === 0 ? String(count) : `${count}+`,
     Printable.line(queue ?? "-"),
     reason ?? "-",
-    // A broker may have refused a dead letter that had both.
-    Printable.line([error, pattern].filter(Boolean).join(": ") || "-", 60),
+    // A broker may have refused a dead letter with both.
+    Printable.line([error, pattern].filter(Boolean).join(": ") || "-"),
     Age.show(oldest, now),
     Age.show(newest, now),
-    Printable.line(message === pattern ? id : `${id}: ${message}`, 300)
+    Age.iso(oldest) ?? "-",
+    Age.iso(newest) ?? "-",
+    Printable.line(message === pattern ? id : `${id}: ${message}`)
   ]
 }
 
-const show = (queue: string, groups: DeadLetters.Groups, now: number): string => {
+const show = (queue: string, groups: DeadLetters.Groups, now: number, width: number | undefined): string => {
   const { browsed, other, total } = groups
   if (browsed === 0) return `${queue}: no dead letters`
   const meant = groups.reduce((sum, { count }) => sum + count, other)
-  const filtered = meant === browsed ? "" : `, ${meant} of them meant by the filters`
-  const heading = `${queue}: looked at ${browsed}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
+  const filtered = meant === browsed ? "" : `, ${meant} of them match the filters`
+  const heading = `${queue}: browsed ${browsed}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
   return [
     heading,
     ...(groups.length === 0
@@ -44,14 +49,15 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number): string =>
       : [
           Table.format(
             header,
-            groups.map((each) => row(each, now))
+            groups.map((each) => row(each, now)),
+            width === undefined ? undefined : { width, cut }
           )
         ]),
     ...(other === 0
       ? []
       : [
-          `${other} more are in none of these ${groups.length} groups, which were always those of the most letters. A count ` +
-            "with + is what a cause has had since it took the place of a rarer one"
+          `${other} more are in none of these ${groups.length} groups, which are those with the most letters. A count ` +
+            "with + is a lower bound"
         ])
   ].join("\n")
 }
@@ -60,7 +66,7 @@ const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   limit: NumberFlag.whole("limit", 1, Looking.limit).pipe(
-    Flag.withDescription("How many are grouped at most, oldest first"),
+    Flag.withDescription("The most letters to group, oldest first"),
     Flag.withDefault(Looking.limit)
   )
 }
@@ -80,7 +86,7 @@ const find = Effect.fnUntraced(function* (
 
 export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
   Effect.gen(function* () {
-    const { result } = yield* Output
+    const { result, width } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const now = yield* Clock.currentTimeMillis
     const work = Effect.gen(function* () {
@@ -104,14 +110,14 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
           other: groups.other
         }))
       },
-      () => found.map(({ groups, queue }) => show(queue, groups, now)).join("\n\n")
+      () => found.map(({ groups, queue }) => show(queue, groups, now, width)).join("\n\n")
     )
     yield* Partial.tell(found.flatMap(({ missing }) => missing))
   })
 ).pipe(
   Command.withDescription(
     "Groups dead letters by cause, most frequent first: by origin, reason, error and the pattern of its message, which is " +
-      "the message without numbers, ids, addresses and quoted text. Looks at the oldest 100,000, and leaves them where they are."
+      "the message without numbers, ids, addresses and quoted text. Browses the oldest 100,000, and removes none."
   ),
   Command.withShortDescription("The causes, most frequent first"),
   Command.withExamples([{ command: "requeue dead-letters group --queue orders", description: "Why orders fail" }])

@@ -1,4 +1,4 @@
-/** `requeue dead-letters import`: publishes what `export` has written. */
+/** `requeue dead-letters import`: publishes the letters of an export. */
 import { Broker, type BrokerError } from "@requeue/core"
 import { type Outgoing } from "@requeue/core/port"
 import { LetterLine } from "@requeue/operations"
@@ -33,15 +33,12 @@ const flags = {
   ),
   to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
-    Flag.withDescription("Where to. Default: the dead-letter queue that each letter was in"),
+    Flag.withDescription("The target queue. Default: the dead-letter queue that each letter was in"),
     Flag.optional
   ),
-  create: Flag.Boolean("create").pipe(
-    Flag.withDescription("Let queues be made that are missing"),
-    Flag.withDefault(false)
-  ),
+  create: Flag.Boolean("create").pipe(Flag.withDescription("Create missing queues"), Flag.withDefault(false)),
   fromLine: NumberFlag.whole("from-line", 1, Number.MAX_SAFE_INTEGER).pipe(
-    Flag.withDescription("The first line that is imported, to go on after an import that stopped"),
+    Flag.withDescription("The first line to import, to go on after an import that stopped"),
     Flag.withDefault(1)
   ),
   dryRun: Flag.Boolean("dry-run").pipe(
@@ -50,26 +47,26 @@ const flags = {
   )
 }
 
-/** Letters that are published at a time. */
+/** The number of letters to publish at a time. */
 const batch = 100
 
 interface Line {
   readonly number: number
-  /** `undefined` where it is no UTF-8. */
+  /** `undefined` if it is not UTF-8. */
   readonly text: string | undefined
 }
 
-/** How far an import is. */
+/** The progress of an import. */
 interface Report {
   /** Published and confirmed, by queue. */
   readonly imported: Map<string, number>
-  /** The lines behind the first that was not imported that are imported all the same: the broker took their letters. */
+  /** Imported lines after the first one that was not imported: the broker accepted their letters. */
   readonly ahead: Array<number>
-  /** The lines for which the broker gave no answer, so that their letters may be there. */
+  /** Lines without an answer of the broker: their letters may exist. */
   readonly unconfirmed: Array<number>
-  /** The line that comes next. */
+  /** The next line. */
   next: number
-  /** Why it goes no further. */
+  /** Why it stopped. */
   problem: string | undefined
 }
 
@@ -79,20 +76,28 @@ const text = (report: Report, dryRun: boolean): string => {
   const each = [...report.imported].map(
     ([queue, count]) => `${queue}: ${dryRun ? "would import" : "imported"} ${count}`
   )
-  const { ahead, next, problem, unconfirmed } = report
+  const { ahead, problem, unconfirmed } = report
   return [
     ...(each.length === 0 ? ["nothing was imported"] : each),
-    ...(problem === undefined ? [] : [problem, `Lines before ${next} are done; go on with --from-line ${next}`]),
-    ...(ahead.length === 0 ? [] : [`Of those behind, these are done as well: ${ahead.join(", ")}`]),
-    ...(unconfirmed.length === 0 ? [] : [`The broker did not say whether it has those of: ${unconfirmed.join(", ")}`])
+    ...(problem === undefined ? [] : [problem, goOn(report, dryRun)]),
+    ...(ahead.length === 0 ? [] : [`Of the lines after that, these are imported as well: ${ahead.join(", ")}`]),
+    ...(unconfirmed.length === 0
+      ? []
+      : [`The broker did not confirm the letters of these lines: ${unconfirmed.join(", ")}`])
   ].join("\n")
 }
 
-const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
+/** How to go on after a problem. A dry run imports nothing, so it names no line to begin with. */
+const goOn = ({ next }: Report, dryRun: boolean): string =>
+  dryRun
+    ? `Nothing was imported. Fix line ${next}, or remove it, and run the same command again`
+    : `Lines before ${next} are imported. Give --from-line ${next} to go on`
+
+const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report, dryRun: boolean, fromLine: number) => ({
   queues: [...imported].map(([queue, count]) => ({ queue, imported: count })),
   ahead,
   unconfirmed,
-  next,
+  next: dryRun ? fromLine : next,
   problem: problem ?? null
 })
 
@@ -104,14 +109,14 @@ const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
       detail: String(error).replace(resolve(cwd(), name), () => name),
       remedy: "Give a file that can be read"
     })
-  // A stream that opens it would fail before anybody listens.
+  // A stream that opens the file itself could fail before it has a listener.
   const input = Option.isNone(file)
     ? stdin
     : yield* Effect.tryPromise({
         try: async () => (await open(resolve(cwd(), file.value))).createReadStream(),
         catch: unreadable
       })
-  // Else an open pipe would keep a process that is done.
+  // Else an open pipe would keep the process alive.
   yield* Effect.addFinalizer(() => Effect.sync(() => input.destroy()))
   const each = Lines.of(input)
   let number = 0
@@ -129,7 +134,7 @@ interface Numbered {
   readonly letter: Outgoing.Outgoing
 }
 
-/** Books letters whose publish has ended; those behind the first that is not there may be there as well. */
+/** Records the letters of a finished publish. Those after the first failed one may be published as well. */
 const book = (report: Report, letters: ReadonlyArray<Numbered>, error: BrokerError.BrokerError | undefined): void => {
   for (const [at, { letter, number }] of letters.entries()) {
     const status =
@@ -167,7 +172,7 @@ const run = (
       if (letters.length === 0) return
       for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
         if (!known.has(queue) && !options.create)
-          yield* Existing.check([queue], options.known, "To make it, give --create")
+          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create it" })
         known.add(queue)
       }
       const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))
@@ -200,13 +205,13 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
     const known = target.configured.flatMap((queue) => [...DeadLetterTarget.of(queue), queue.name])
     const options = { to: Option.getOrUndefined(to), create, fromLine, dryRun, known }
     const told = () => text(report, dryRun)
-    const json = () => ({ broker: target.name, dryRun, ...toJson(report) })
+    const json = () => ({ broker: target.name, dryRun, ...toJson(report, dryRun, fromLine) })
     const work = Interruption.gently(
       (signal) => run(read, options, report, signal),
-      () => Interruption.tell(json, () => `${told()}. Go on with --from-line ${report.next}`)
+      () => Interruption.tell(json, () => (dryRun ? told() : `${told()}. Give --from-line ${report.next} to go on`))
     ).pipe(
       Effect.ensuring(output.done),
-      // A broker that is away, or a queue that is missing, stops it as well: what is done is told.
+      // If the broker is away or a queue is missing, the import stops as well, and prints its progress.
       Effect.tapError(() => (countOf(report) === 0 ? Effect.void : Console.error(`requeue: ${told()}`)))
     )
     yield* Effect.provide(work, Target.layer(target))
@@ -215,8 +220,8 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
   }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    "Publishes letters that `requeue dead-letters export` has written, each as it was, and confirmed by the broker. It " +
-      "stops at a line that is no letter, or that the broker refuses, and says which lines are done."
+    "Publishes the letters of `requeue dead-letters export` unchanged, each confirmed by the broker. It " +
+      "stops at a line that is not a valid letter, or that the broker refuses, and reports which lines are imported."
   ),
   Command.withShortDescription("Publish dead letters from a file"),
   Command.withExamples([

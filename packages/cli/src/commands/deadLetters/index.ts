@@ -10,7 +10,7 @@ import { redrive } from "./redrive.ts"
 
 export const deadLetters = Command.make("dead-letters").pipe(
   Command.withDescription(
-    "Looks after dead letters: those of --queue, whose policy names their queues, or those of --dlq."
+    "Operates on dead letters: those of --queue, whose policy names the dead-letter queues, or those of --dlq."
   ),
   Command.withShortDescription("List, group, peek, redrive, park, purge, export and import dead letters"),
   Command.withExamples([
@@ -18,10 +18,10 @@ export const deadLetters = Command.make("dead-letters").pipe(
       command: "requeue dead-letters group --queue orders",
       description: "Paged? Why they fail, and an example of each cause"
     },
-    { command: "requeue dead-letters peek --queue orders --id order-7", description: "That example, whole" },
+    { command: "requeue dead-letters peek --queue orders --id order-7", description: "That example, in full" },
     {
       command: "requeue dead-letters redrive --queue orders --error timeout --stages 1,10,100 --stop-at 10%",
-      description: "When it is mended: those of one cause back to work, as long as they succeed"
+      description: "After the fix: those of one cause back to work, while they succeed"
     },
     { command: "requeue status --queue orders", description: "Whether all is well" }
   ]),

@@ -1,4 +1,4 @@
-/** `requeue dead-letters list` and `peek`: show dead letters, in a line each or whole. */
+/** `requeue dead-letters list` and `peek`: show dead letters, in one line each or in full. */
 import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -11,12 +11,13 @@ import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
+import { Problem } from "../../Problem.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 const limit = (standard: number) =>
   NumberFlag.whole("limit", 1, Looking.limit).pipe(
-    Flag.withDescription("How many are shown at most, oldest first"),
+    Flag.withDescription("The most letters to show, oldest first"),
     Flag.withDefault(standard)
   )
 
@@ -58,15 +59,15 @@ const toJson = (found: ReadonlyArray<Found>) => ({
 const heading = ({ isThrough, letters, browsed, queue, total }: Found): string => {
   const shown = `${letters.length} of ${total ?? browsed} dead letters`
   const isPartial = isThrough && total !== undefined && browsed < total
-  return `${queue}: ${shown}${isPartial ? `, found among the ${browsed} that were looked at` : ""}`
+  return `${queue}: ${shown}${isPartial ? `, found among the ${browsed} that were browsed` : ""}`
 }
 
 const run = (
   { dlq, limit, ...flags }: DeadLetterTarget.Flags & LetterFilter.Filter & { readonly limit: number },
-  show: (found: Found, now: number) => string
+  show: (found: Found, now: number, width: number | undefined) => string
 ) =>
   Effect.gen(function* () {
-    const { result } = yield* Output
+    const { note, result, width } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...flags, dlq })
     const now = yield* Clock.currentTimeMillis
     const work = Effect.gen(function* () {
@@ -77,24 +78,35 @@ const run = (
     const found = yield* Effect.provide(work, Target.layer(target))
     yield* result({ broker: target.name, ...toJson(found) }, () =>
       found
-        .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now)])].join("\n"))
+        .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now, width)])].join("\n"))
         .join("\n\n")
     )
     yield* Partial.tell(found.flatMap(({ missing }) => missing))
+    // An id that no letter has is a problem, like a missing queue.
+    const ids = flags.id.filter((id) => !id.endsWith("*"))
+    const shown = new Set(found.flatMap(({ letters }) => letters.map(({ id }) => id)))
+    const unseen = found.every(({ isThrough }) => isThrough) ? ids.filter((id) => !shown.has(id)) : []
+    if (unseen.length > 0) {
+      yield* note(`no dead letter matches --id ${unseen.join(", ")}`)
+      return yield* new Problem()
+    }
   })
 
 export const list = Command.make(
   "list",
   { ...DeadLetterTarget.flags, ...LetterFilter.flags, limit: limit(20) },
   (flags) =>
-    run(flags, ({ letters }, now) =>
+    run(flags, ({ letters }, now, width) =>
       Table.format(
         LetterView.header,
-        letters.map((letter) => LetterView.row(letter, now))
+        letters.map((letter) => LetterView.row(letter, now)),
+        width === undefined ? undefined : { width, cut: LetterView.cut }
       )
     )
 ).pipe(
-  Command.withDescription("Lists dead letters, oldest first, in a line each. With --json, all that is known of each."),
+  Command.withDescription(
+    "Lists dead letters, oldest first, in one line each. --json shows everything known about each. Exit code 1 if no letter has the id of --id."
+  ),
   Command.withShortDescription("A line for each dead letter"),
   Command.withExamples([
     { command: "requeue dead-letters list --queue orders", description: "The oldest 20" },
@@ -107,8 +119,10 @@ export const peek = Command.make(
   { ...DeadLetterTarget.flags, ...LetterFilter.flags, limit: limit(1) },
   (flags) => run(flags, ({ letters }) => letters.map(LetterView.detail).join("\n\n"))
 ).pipe(
-  Command.withDescription("Shows dead letters whole: body, headers, error, and every attempt that is remembered."),
-  Command.withShortDescription("A dead letter whole"),
+  Command.withDescription(
+    "Shows dead letters in full: body, headers, error, and the attempts in their history. Exit code 1 if no letter has the id of --id."
+  ),
+  Command.withShortDescription("A dead letter in full"),
   Command.withExamples([
     { command: "requeue dead-letters peek --queue orders", description: "The oldest one" },
     { command: "requeue dead-letters peek --dlq orders.dlq --id order-7", description: "One of them" }

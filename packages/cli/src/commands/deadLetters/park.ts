@@ -1,4 +1,4 @@
-/** `requeue dead-letters park`: moves dead letters aside, as they are. */
+/** `requeue dead-letters park`: moves dead letters unchanged to a queue without consumers. */
 import { AuditLine, DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -26,26 +26,26 @@ const flags = {
   to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription(
-      "Where to: a queue that exists. Default: the dead-letter queue's name with .parked, which is made"
+      "The target queue, which must exist. Default: the dead-letter queue's name with .parked, which is created"
     ),
     Flag.optional
   ),
   create: Flag.Boolean("create").pipe(
-    Flag.withDescription("Let the queue of --to be made where it is missing"),
+    Flag.withDescription("Create the queue of --to if it is missing"),
     Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
-    Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
+    Flag.withDescription("The most letters of each dead-letter queue. Default: all that are ready when it begins"),
     Flag.optional
   ),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("Count what would be parked, and leave everything where it is"),
+    Flag.withDescription("Count what would be parked, and move nothing"),
     Flag.withDefault(false)
   ),
   yes: Confirmation.yes
 }
 
-/** The report as JSON: letters that a redrive would tell as redriven are parked. */
+/** The report as JSON, with `parked` instead of `redriven`. */
 const toJson = (each: RedriveView.Redriven) => {
   const { redriven: parked, ...rest } = RedriveView.toJson(each)
   return { ...rest, parked }
@@ -58,7 +58,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const asked = { dryRun, maxRedrives: 0, stopAt: undefined, isParking: true }
     const goal = Option.getOrUndefined(to)
-    // Its own place is made; one that is named only where that was asked for.
+    // The default queue is created; that of --to only with --create.
     const options = { to: goal, create: create || goal === undefined, limit: Option.getOrUndefined(limit) }
     const finished: Array<RedriveView.Redriven> = []
     const operation = {
@@ -95,7 +95,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
       const all = yield* DeadLetterTarget.open(target)
       if (dryRun) yield* Looking.tellCost(all)
       yield* DeadLetterTarget.destination(target, goal, create)
-      const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
+      const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that match the filters"
       const where = goal ?? target.queues.map(DeadLetters.parkingQueue).join(", ")
       const question = `Park ${which} of ${yield* DeadLetterTarget.waiting(all)} in ${where}?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
@@ -113,8 +113,8 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
   })
 ).pipe(
   Command.withDescription(
-    "Moves dead letters aside, to a queue that nobody consumes: out of the way, and not lost. Each is published there as it " +
-      "is, confirmed by the broker, and only then removed. From there, --dlq redrives them, or parks them back with --to."
+    "Moves dead letters to a queue without consumers. Each is published there " +
+      "unchanged, confirmed by the broker, and only then removed. With --dlq you can redrive them from there, or park them back with --to."
   ),
   Command.withShortDescription("Move dead letters aside"),
   Command.withExamples([
@@ -122,7 +122,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
     { command: "requeue dead-letters redrive --dlq orders.dlq.parked", description: "And back to work" },
     {
       command: "requeue dead-letters park --dlq orders.dlq.parked --to orders.dlq",
-      description: "Or back among the others"
+      description: "Or back to the others"
     }
   ])
 )

@@ -22,15 +22,15 @@ const flags = {
   ...Audit.flags,
   all: RemovalFlag.all("dead letters"),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("Count what would be removed, and leave everything where it is"),
+    Flag.withDescription("Count what would be removed, and remove nothing"),
     Flag.withDefault(false)
   ),
   yes: Confirmation.yes
 }
 
-/** Letters that were counted and are not removed, in words. */
+/** Counted letters that were not removed, in words. */
 const kept = ({ held = 0 }: { readonly held?: number }): string =>
-  held === 0 ? "" : `; ${held} more were counted, which another reader has or which wait for a delay`
+  held === 0 ? "" : `; ${held} more were counted, which another reader holds or which are delayed`
 
 export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, yes, ...rest }) =>
   Effect.gen(function* () {
@@ -40,7 +40,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const isFiltered = !LetterFilter.isEmpty(rest)
     const which = `dead letters of ${target.queues.join(", ")}`
     yield* RemovalFlag.check({ isAll, isFiltered }, which, "--older-than 30d")
-    // Of all, the broker removes all at once.
+    // With --all, the broker removes all at once.
     const selection: DeadLetters.Selection = isAll ? { all: true } : { filter: isMeant }
     const finished: Array<{ readonly queue: string; readonly removed: number; readonly held?: number }> = []
     const operation = {
@@ -56,7 +56,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const work = Effect.gen(function* () {
       const all = yield* DeadLetterTarget.open(target)
       if (dryRun && !isAll) yield* Looking.tellCost(all)
-      const meant = isAll ? "all dead letters" : "the dead letters that the filters mean"
+      const meant = isAll ? "all dead letters" : "the dead letters that match the filters"
       const question = `Remove ${meant} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
       const purging = Effect.forEach(all, ({ count, purge, queue }) =>
@@ -100,7 +100,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
   })
 ).pipe(
   Command.withDescription(
-    "Removes the dead letters that the filters mean for good, or with --all all of them. Asks first, with the number in each queue, unless --yes or --dry-run is given."
+    "Removes the dead letters that match the filters for good, or all of them with --all. Asks first, with the number in each queue, unless --yes or --dry-run is given."
   ),
   Command.withShortDescription("Remove dead letters for good"),
   Command.withExamples([

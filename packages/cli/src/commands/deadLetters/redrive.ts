@@ -30,15 +30,15 @@ const flags = {
   ...Audit.flags,
   to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
-    Flag.withDescription("Where to: a queue that exists. Default: the queue that each letter came from"),
+    Flag.withDescription("The target queue, which must exist. Default: the queue that each letter came from"),
     Flag.optional
   ),
   create: Flag.Boolean("create").pipe(
-    Flag.withDescription("Let a queue that letters go to be made where it is missing"),
+    Flag.withDescription("Create a target queue that is missing"),
     Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
-    Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
+    Flag.withDescription("The most letters of each dead-letter queue. Default: all that are ready when it begins"),
     Flag.optional
   ),
   rate: NumberFlag.positive("rate", 100_000).pipe(
@@ -51,36 +51,36 @@ const flags = {
     Flag.optional
   ),
   maxRedrives: NumberFlag.whole("max-redrives", 0, 1_000_000_000).pipe(
-    Flag.withDescription("Letters that have been redriven so often already stay: they would only come back"),
+    Flag.withDescription("Pass over letters that were redriven this often: they would only come back"),
     Flag.withDefault(3)
   ),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("Count what would be redriven, and leave everything where it is"),
+    Flag.withDescription("Count what would be redriven, and move nothing"),
     Flag.withDefault(false)
   ),
   edit: Flag.Boolean("edit").pipe(
     Flag.withDescription(
-      "Edit one letter, headers and body, in $VISUAL or $EDITOR. The original is removed when the edited copy has succeeded"
+      "Edit one letter, headers and body, in $VISUAL or $EDITOR. The original is removed once the edited copy has succeeded"
     ),
     Flag.withDefault(false)
   ),
   yes: Confirmation.yes
 }
 
-/** Refuses flags that are for many letters. */
+/** Refuses flags for several letters. */
 const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, UsageError> => {
   const [name] = Object.keys(given).filter((each) => given[each] !== undefined)
   if (name === undefined) return Effect.void
   const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  const remedy = "An edit is of one letter"
+  const remedy = "--edit acts on one letter"
   return Effect.fail(new UsageError({ detail: `--edit and --${flag} do not go together`, remedy }))
 }
 
-/** The reports of the queues that are done with. */
+/** The reports of finished queues. */
 const reports = (broker: string, asked: RedriveView.Asked) => {
   const finished: Array<RedriveView.Redriven> = []
   let underway: RedriveView.Redriven | undefined
-  /** With what is known of the queue that is worked on. */
+  /** Includes the queue in progress. */
   const all = () => (underway === undefined ? finished : [...finished, underway])
   const text = (some: ReadonlyArray<RedriveView.Redriven>): string =>
     some.map((each) => RedriveView.text(each, asked)).join("\n")
@@ -167,13 +167,13 @@ export const redrive = Command.make(
         yield* DeadLetterTarget.destination(target, limits.to, create)
         const waiting = yield* DeadLetterTarget.waiting(all)
         const where = Option.getOrElse(to, () => "the queues they came from")
-        const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
+        const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that match the filters"
         const question = `Redrive ${which} of ${waiting} to ${where}?`
         if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
         yield* dryRun ? Effect.forEach(all, redriveOne) : audited(Effect.forEach(all, redriveOne))
         return yield* DeadLetterTarget.missing(all)
       })
-      // What an error leaves unsaid of the queue that it stopped at, the error itself says.
+      // The error itself reports on the queue that it stopped at.
       const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
       const interrupted = Interruption.tell(json, () => toldAll() || "nothing was redriven")
       const missing = yield* work.pipe(
@@ -188,10 +188,10 @@ export const redrive = Command.make(
 ).pipe(
   Command.withDescription(
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
-      "start at 1 again, and its redrive is counted. Asks first, unless --yes or --dry-run is given. Ctrl-C ends it at once; " +
-      "what was redriven until then stays redriven, and the same command goes on with the rest. A letter that the broker " +
-      "refuses stays, is named, and makes the exit code 1. With --stages, --stop-at or --wait it works in stages: behind each, " +
-      "it waits until it is known what became of the letters, and it stops by itself, with exit code 1, when too much comes back."
+      "start at 1 again, and its redrives are counted. Asks first, unless --yes or --dry-run is given. Ctrl-C ends it at once; " +
+      "redriven letters stay redriven, and the same command goes on with the rest. A letter that the broker " +
+      "refuses stays, is listed, and makes the exit code 1. With --stages, --stop-at or --wait it works in stages: after each, " +
+      "it waits for the outcome of the letters, and it stops with exit code 1 if too many come back."
   ),
   Command.withShortDescription("Send dead letters back to work"),
   Command.withExamples([
@@ -202,7 +202,7 @@ export const redrive = Command.make(
     },
     {
       command: "requeue dead-letters redrive --queue orders --stages 1,10,100 --stop-at 10%",
-      description: "In stages, as long as it goes well"
+      description: "In stages, while letters succeed"
     },
     {
       command: "requeue dead-letters redrive --queue orders --id order-7 --edit",

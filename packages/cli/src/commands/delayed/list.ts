@@ -1,4 +1,4 @@
-/** `requeue delayed list` and `count`: the messages that wait for their delay. */
+/** `requeue delayed list` and `count`: the delayed messages. */
 import { Delay } from "@requeue/core"
 import { DelayedMessages } from "@requeue/operations"
 import * as Clock from "effect/Clock"
@@ -17,9 +17,9 @@ import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
-/** Says that a look has not come to its end. */
+/** Adds that browsing did not reach the end. */
 export const part = ({ isWhole, browsed }: DelayedMessages.Browsed): string =>
-  isWhole ? "" : `, among the ${browsed} that were looked at; there are more`
+  isWhole ? "" : `, among the ${browsed} that were browsed; there are more`
 
 /** The delayed messages of each queue that the flags name, on the broker. */
 export const ofEach = <A extends Partial<DelayedMessages.Browsed> | undefined, E, R>(
@@ -32,8 +32,8 @@ export const ofEach = <A extends Partial<DelayedMessages.Browsed> | undefined, E
     const each = Effect.forEach(target.queues, ({ name, options: { retry } }) =>
       Effect.gen(function* () {
         const found = yield* run(yield* DelayedMessages.make(name, { retry }))
-        // Messages may wait for a queue that is gone. Where none does, its name may be wrong.
-        if (found?.browsed === 0) yield* Existing.check([name], known)
+        // Messages may be delayed for a queue that is gone. If there are none, its name may be wrong.
+        if (found?.browsed === 0) yield* Existing.check([name], { known })
         return { queue: name, ...found }
       })
     )
@@ -65,7 +65,7 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
     Printable.line(id),
     due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
     String(attempts),
-    error === "" ? "-" : Printable.line(error, 60),
+    error === "" ? "-" : Printable.line(error),
     Age.show(firstPublished, now)
   ]
 }
@@ -78,30 +78,31 @@ export const list = Command.make(
   {
     ...flags,
     limit: NumberFlag.whole("limit", 1, 10_000).pipe(
-      Flag.withDescription("How many are shown at most, the soonest due first"),
+      Flag.withDescription("The most messages to show, the soonest due first"),
       Flag.withDefault(20)
     )
   },
   (given) =>
     Effect.gen(function* () {
-      const { result } = yield* Output
+      const { result, width } = yield* Output
       const now = yield* Clock.currentTimeMillis
       const filter = DelayedFilter.matches(given, now)
       const { broker, queues } = yield* ofEach(given, (delayed) => delayed.list({ limit: given.limit, filter }))
+      const fit = width === undefined ? undefined : { width, cut: ["last error"] }
       const json = queues.map(({ messages, ...found }) => ({ ...found, messages: messages.map(toJson) }))
       yield* result({ broker, queues: json }, () =>
         queues
           .map(({ messages, queue, selected, ...browsed }) => {
             const heading = `${queue}: ${messages.length} of ${selected} delayed messages${part(browsed)}`
             const rows = messages.map((message) => row(message, now))
-            return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows)}`
+            return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows, fit)}`
           })
           .join("\n\n")
       )
     })
 ).pipe(
   Command.withDescription(
-    "Lists messages that wait for their delay, such as retries in backoff, the soonest due first. With --json, all that is known of each."
+    "Lists delayed messages, such as retries in backoff, the soonest due first. --json shows everything known about each."
   ),
   Command.withShortDescription("A line for each delayed message"),
   Command.withExamples([
@@ -121,10 +122,13 @@ export const count = Command.make("count", flags, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Counts the messages of a queue that wait for their delay, by looking at them: exactly, also where queues share their delays."
+    "Counts the delayed messages of a queue by browsing them. The count is exact, also if queues share their delays."
   ),
-  Command.withShortDescription("How many delayed messages there are"),
+  Command.withShortDescription("The number of delayed messages"),
   Command.withExamples([
-    { command: "requeue delayed count --queue orders --due-within 5m", description: "What comes in the next minutes" }
+    {
+      command: "requeue delayed count --queue orders --due-within 5m",
+      description: "Those that are due in the next minutes"
+    }
   ])
 )

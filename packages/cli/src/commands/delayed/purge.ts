@@ -1,4 +1,4 @@
-/** `requeue delayed purge`: removes messages that wait for their delay. */
+/** `requeue delayed purge`: removes delayed messages. */
 import type { DelayedMessages } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -15,7 +15,7 @@ const flags = {
   ...common,
   all: RemovalFlag.all("delayed messages"),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("Count what would be removed, and leave everything where it is"),
+    Flag.withDescription("Count what would be removed, and remove nothing"),
     Flag.withDefault(false)
   ),
   yes: Confirmation.yes
@@ -30,7 +30,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ..
     const finished: Array<{ readonly queue: string } & Partial<DelayedMessages.Purged>> = []
     const removal = ofEach(given, ({ purge, queue }) =>
       Effect.gen(function* () {
-        const which = isAll ? "all delayed messages" : "the delayed messages that the filters mean"
+        const which = isAll ? "all delayed messages" : "the delayed messages that match the filters"
         const question = `Remove ${which} of ${queue} for good?`
         const isWanted = dryRun || yes || (yield* Confirmation.ask(question))
         const add = (purged?: DelayedMessages.Purged) => Effect.sync(() => void finished.push({ queue, ...purged }))
@@ -57,7 +57,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ..
   })
 ).pipe(
   Command.withDescription(
-    "Removes the messages that wait for their delay and that the filters mean for good, or with --all all of them. Asks first, " +
+    "Removes the delayed messages that match the filters for good, or all of them with --all. Asks first, " +
       "unless --yes or --dry-run is given. A message that becomes due meanwhile is removed or delivered."
   ),
   Command.withShortDescription("Remove delayed messages for good"),

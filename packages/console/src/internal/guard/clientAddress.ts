@@ -1,10 +1,10 @@
-/** Whose request it is, for limits: the address of its socket, or what proxies that are trusted say of it. */
+/** The client of a request, for limits: the address of its socket, or the address that a trusted proxy reports. */
 import { BlockList, isIP, isIPv6 } from "node:net"
 
-/** Headers by which proxies tell of clients: who sends one is not this machine's user, but somebody behind a proxy. */
+/** Headers of proxies. A request with one of them comes through a proxy, and not from a user of this machine. */
 const forwarding = ["forwarded", "via", "x-real-ip"]
 
-/** Whether a request came through a proxy that says so. */
+/** Whether a request has the header of a proxy. */
 export const isForwarded = (headers: Headers): boolean =>
   [...headers.keys()].some((name) => forwarding.includes(name) || name.startsWith("x-forwarded-"))
 
@@ -17,7 +17,7 @@ const plain = (address: string): string =>
     .replace(/%.*$/, "")
     .replace(/^::ffff:(?=\d+\.)/i, "")
 
-/** The network of an address: who has one of IPv6 has 2^64. */
+/** Returns the network of an address: a client of IPv6 has 2^64 addresses. */
 const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
   const [before = [], behind = []] = address.split("::").map((part) => part.split(":").filter(Boolean))
@@ -30,14 +30,14 @@ const networkOf = (address: string): string => {
 
 const family = (address: string) => (isIPv6(address) ? "ipv6" : "ipv4")
 
-/** Whether a text is an address, or a network as `10.0.0.0/8`. */
+/** Whether a text is an address, or a network such as `10.0.0.0/8`. */
 export const isNetwork = (text: string): boolean => {
   const [address = "", bits, ...more] = text.split("/")
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
   return most > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
 }
 
-/** Finds the client of a request, behind these proxies: the last in `X-Forwarded-For` that is none of them. */
+/** Finds the client of a request: the last address in `X-Forwarded-For` that is not one of these proxies. */
 export const make = (proxies: ReadonlyArray<string>) => {
   const trusted = new BlockList()
   for (const each of proxies) {

@@ -1,13 +1,12 @@
 /**
- * Requests that a page of another site makes a browser send. Browsers say where a request comes from, and no page can change
- * that. https://www.w3.org/TR/fetch-metadata/ https://fetch.spec.whatwg.org/#origin-header
+ * Requests that a page of another site causes. Browsers send the origin of a request, which pages cannot change. https://www.w3.org/TR/fetch-metadata/ https://fetch.spec.whatwg.org/#origin-header
  */
 
 const hostOf = (origin: string): string | undefined => URL.parse(origin)?.host
 
 /**
- * Whether a request that changes something comes from the console's own pages. `Origin: null` is what a page sends that sends
- * no referrer, and also what a sandboxed frame sends: there, `Sec-Fetch-Site` decides.
+ * Whether a request that changes something comes from a page of the console. Pages without a referrer and sandboxed frames both
+ * send `Origin: null`: there, `Sec-Fetch-Site` decides.
  */
 export const isOwn = (headers: Headers, host: string): boolean => {
   const origin = headers.get("origin")
@@ -18,7 +17,7 @@ export const isOwn = (headers: Headers, host: string): boolean => {
 }
 
 /**
- * Whether a page may be read: not as a part of another site's page. A link to it is a navigation, and so is what was typed.
+ * Whether a page may be read. A page of another site may link to it, but not embed or fetch it.
  */
 export const isReadable = (headers: Headers): boolean => {
   const site = headers.get("sec-fetch-site")

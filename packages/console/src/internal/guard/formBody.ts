@@ -1,8 +1,8 @@
-/** The fields of a form, as far as they are few. */
+/** The fields of a form, up to a size limit. */
 import * as Effect from "effect/Effect"
 import { Refusal } from "../refusal.ts"
 
-/** Bytes of the largest form but that with a body: names of queues, an id, and a token. */
+/** Bytes of the largest form without a body: names of queues, an id, and a token. */
 const standard = 16 * 1024
 
 const tooLarge = (limit: number) =>
@@ -13,19 +13,23 @@ const read = async (request: Request, limit: number): Promise<Uint8Array | undef
   let size = 0
   for await (const chunk of request.body ?? []) {
     size += chunk.length
-    // The loop's end cancels the rest, which is never read.
+    // The end of the loop cancels the rest, which is not read.
     if (size > limit) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** Reads the fields of a form, and no more than its limit. */
+/** Reads the fields of a form, up to its limit. */
 export const of = (request: Request, limit = standard): Effect.Effect<URLSearchParams, Refusal> =>
   Effect.gen(function* () {
     const type = request.headers.get("content-type") ?? ""
     if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
-      return yield* new Refusal({ status: 415, detail: "only forms are taken", remedy: "Send it as a form" })
+      return yield* new Refusal({
+        status: 415,
+        detail: "the content type must be that of a form",
+        remedy: "Send a form"
+      })
     }
     if (Number(request.headers.get("content-length") ?? 0) > limit) return yield* tooLarge(limit)
     const bytes = yield* Effect.tryPromise({

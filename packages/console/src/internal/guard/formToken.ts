@@ -1,4 +1,4 @@
-/** The token in each form: only a page that this process has made for this operator has it. */
+/** The token in each form: only pages of this process for this operator have it. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 
 /** The field of forms. */
@@ -10,10 +10,10 @@ export interface FormToken {
   readonly matches: (operator: string, given: string, now: number) => boolean
 }
 
-/** Milliseconds that a form can be sent after its page was made. */
+/** Milliseconds for which a form is valid. */
 const lifetime = 12 * 3_600_000
 
-/** Tokens under a secret of their own, which ends with the process: the time at which each was made, and a signature. */
+/** Makes tokens of a time and a signature. Their secret ends with the process. */
 export const make = (): FormToken => {
   const secret = randomBytes(32)
   const sign = (operator: string, made: string) =>

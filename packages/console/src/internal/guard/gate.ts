@@ -1,4 +1,4 @@
-/** The gate that every request passes, in this order: its host, its origin, its rate, who it is and what they may do, its token. */
+/** The checks of every request, in this order: host, origin, rate, operator and role, token. */
 import * as Effect from "effect/Effect"
 import { type Action, actions, type Authorize, type Decision } from "../../Authorization.ts"
 import { Refusal } from "../refusal.ts"
@@ -8,7 +8,7 @@ import type * as FormToken from "./formToken.ts"
 import * as Host from "./host.ts"
 import * as RateLimit from "./rateLimit.ts"
 
-/** All that is known of the client of a request. */
+/** The client of a request. */
 export interface Client {
   /** The address of its socket. */
   readonly address: string
@@ -19,14 +19,14 @@ export interface Options {
   /** Default: the names of this machine. */
   readonly hosts: ReadonlyArray<string> | undefined
   readonly authorize: Authorize
-  /** Whether everybody who reaches the console may use it: then nobody does but this machine. */
+  /** Whether the console has no authentication. Then only this machine may reach it. */
   readonly isOpen: boolean
   readonly token: FormToken.FormToken
-  /** Proxies whose word is taken for the client's address. */
+  /** Proxies that are trusted to report the client's address. */
   readonly proxies: ReadonlyArray<string>
 }
 
-/** Requests of a client; and requests that change something and wrong credentials, of an operator at a client. */
+/** Limits on requests of a client, and on changes and wrong credentials of an operator at a client. */
 const limits = { all: [200, 50], acts: [30, 2], failures: [10, 0.2] } as const
 
 const refuse = (
@@ -38,14 +38,14 @@ const refuse = (
 
 const tooOften = refuse(429, "too many requests", "Wait a minute", { "retry-after": "60" })
 
-/** Whether an answer of a hook is a decision; hooks may be JavaScript. */
+/** Whether the answer of a hook is a decision. A hook may be JavaScript. */
 const isDecision = (answer: unknown): answer is Decision => {
   const { _tag, operator }: { readonly _tag?: unknown; readonly operator?: unknown } = Object(answer)
   if (_tag === "Unknown") return operator === undefined || typeof operator === "string"
   return (_tag === "Granted" || _tag === "Forbidden") && typeof operator === "string"
 }
 
-/** A hook that throws, or answers something else, refuses. */
+/** Calls the hook. Where it throws or returns anything else, the request is refused. */
 const decide = (authorize: Authorize, request: Request, action: Action): Effect.Effect<Decision> => {
   const unknown: Decision = { _tag: "Unknown" }
   const asked = Effect.tryPromise(async () => authorize(request, action))
@@ -64,20 +64,20 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
   )
   const clientOf = ClientAddress.make(proxies)
 
-  /** Refuses what does not depend on who it is. */
+  /** Refuses a request by what does not depend on its operator. */
   const enter = (request: Request, { address }: Client, now: number): Refusal | undefined => {
     const host = Host.of(request)
     if (!Host.isAllowed(host, hosts)) {
-      return refuse(421, `this console is not ${host}`, "Name the host in hosts, if it is meant to be one")
+      return refuse(421, `this console is not ${host}`, "If the console serves this host, name it in hosts")
     }
     if (isOpen && !(Host.isLoopbackAddress(address) && !ClientAddress.isForwarded(request.headers))) {
       return refuse(
         403,
-        "this console has no authentication, and serves this machine alone, through no proxy",
+        "this console has no authentication, so it serves only this machine, without a proxy",
         "Give authorize"
       )
     }
-    // Before the limit: what another site makes a browser send takes nothing from its user.
+    // Before the limit: requests from other sites do not use up the limit of the user.
     if (isRead(request) && !CrossSite.isReadable(request.headers)) {
       return refuse(403, "the request comes from another site", "Open the console itself")
     }
@@ -87,13 +87,13 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
     return all!.take(clientOf(address, request.headers), now) ? undefined : tooOften
   }
 
-  /** Answers who it is and all that they may do, if they may do this; `client` is what has limits of its own. */
+  /** Returns the operator and all granted actions, or refuses the action; `client` is the key of the limits. */
   const admit = (request: Request, { address }: Client, action: Action, now: number) =>
     Effect.gen(function* () {
       const decision = yield* decide(authorize, request, action)
       const client = JSON.stringify([clientOf(address, request.headers), decision.operator?.slice(0, 64)])
       const hasCredentials = request.headers.has("authorization")
-      // Who gives none is asked for them.
+      // A request without credentials is asked for them.
       if (hasCredentials && !failures!.has(client, now)) return yield* tooOften
       if (decision._tag === "Granted" && !isRead(request) && !acts!.take(client, now)) return yield* tooOften
       if (decision._tag === "Granted") {
@@ -103,11 +103,15 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
         return { operator: decision.operator, may: new Set(each.flat()), client }
       }
       if (decision._tag === "Forbidden") {
-        return yield* refuse(403, `${decision.operator} may not do this: it needs ${action}`, "Ask somebody who may")
+        return yield* refuse(
+          403,
+          `${decision.operator} may not do this: it needs the role ${action}`,
+          "Ask an operator with that role"
+        )
       }
       if (hasCredentials) failures!.take(client, now)
       const headers = decision.challenge === undefined ? undefined : { "www-authenticate": decision.challenge }
-      return yield* refuse(401, "nobody knows who you are", "Sign in", headers)
+      return yield* refuse(401, "you are not signed in", "Sign in", headers)
     })
 
   /** Refuses a form that no page of this process has made for this operator. */
@@ -116,8 +120,8 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
       ? undefined
       : refuse(
           403,
-          "the form is not one of this process, or is old",
-          "Nothing was done. Go back, load the page again, and repeat it"
+          "the form is too old, or from another process",
+          "Nothing was done. Go back, reload the page, and try again"
         )
 
   return { enter, admit, verify }

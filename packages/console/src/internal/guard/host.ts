@@ -1,6 +1,5 @@
 /**
- * The hosts by whose names the console is reached. Another name that leads to the same address is that of a page that wants to
- * read it: DNS rebinding.
+ * The hosts that requests may name. Another name for the same address is an attack by DNS rebinding.
  */
 
 const nameOf = (host: string): string =>
@@ -9,15 +8,15 @@ const nameOf = (host: string): string =>
     .replace(/:\d{1,5}$/, "")
     .replace(/\.$/, "")
 
-/** Whether a host, with a port or without, is this machine: its name, or an address of its own, as no name of a page can be. */
+/** Whether a host, with or without a port, is this machine: its name, or its loopback address. */
 export const isLoopback = (host: string): boolean =>
   /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/.test(nameOf(host))
 
-/** Whether a socket's address is this machine. */
+/** Whether the address of a socket is this machine. */
 export const isLoopbackAddress = (address: string): boolean =>
   address === "::1" || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/.test(address)
 
-/** Whether a host may be served: one of those that are listed, with any port where the list names none; else this machine. */
+/** Whether a host may be served: a listed host, with any port where the list names none; without a list, this machine. */
 export const isAllowed = (host: string, allowed: ReadonlyArray<string> | undefined): boolean =>
   allowed === undefined
     ? isLoopback(host)

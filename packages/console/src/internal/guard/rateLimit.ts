@@ -1,17 +1,17 @@
-/** Limits on how often something happens, for each client: buckets that fill steadily, and from which each request takes one. */
+/** Rate limits for each client: token buckets. */
 
 /** A limit. */
 export interface RateLimit {
-  /** Takes one of a client's, and answers whether there was one. */
+  /** Takes a token of a client, and returns whether there was one. */
   readonly take: (client: string, now: number) => boolean
-  /** Whether there is one, which stays. */
+  /** Whether a client has a token; takes none. */
   readonly has: (client: string, now: number) => boolean
 }
 
-/** Clients that are remembered; one more forgets the one that was seen longest ago. */
+/** The most clients that are remembered. The least recent is forgotten first. */
 const remembered = 100_000
 
-/** A limit of `burst` at once, and of `perSecond` in the long run. Times are in milliseconds. */
+/** Makes a limit of `burst` at once and `perSecond` on average. Times are in milliseconds. */
 export const make = (burst: number, perSecond: number): RateLimit => {
   const buckets = new Map<string, { readonly left: number; readonly at: number }>()
   const leftOf = (client: string, now: number): number => {

@@ -11,7 +11,7 @@ const policy = [
   "frame-ancestors 'none'"
 ].join("; ")
 
-/** Headers that keep browsers from running, framing, guessing, telling and keeping anything of a page. */
+/** Headers that keep browsers from running foreign scripts, framing, sniffing, sending referrers and caching. */
 export const all: Readonly<Record<string, string>> = {
   "content-security-policy": policy,
   "x-content-type-options": "nosniff",
@@ -24,7 +24,7 @@ export const all: Readonly<Record<string, string>> = {
   "x-robots-tag": "noindex"
 }
 
-/** The headers of a file whose name has a hash of what is in it. */
+/** The headers of a file whose name has a hash of its content. */
 export const asset: Readonly<Record<string, string>> = {
   ...all,
   "cache-control": "private, max-age=31536000, immutable"

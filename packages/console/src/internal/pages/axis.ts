@@ -1,4 +1,4 @@
-/** Axes of plots: positions in percent of their width, so that a plot fits every screen without a script. */
+/** Axes of plots. Positions are in percent of the width, so a plot fits every screen without a script. */
 import { Delay } from "@requeue/core"
 import { html, type Html } from "../html.ts"
 
@@ -14,7 +14,7 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Times that people count in. */
+/** Round times for ticks. */
 const round = [
   1,
   10,
@@ -26,7 +26,7 @@ const round = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((n) => n * day)
 ]
 
-/** Percent between two ticks at least, so that their labels do not touch. */
+/** The least distance of two ticks in percent: their labels do not touch. */
 const apart = 17
 
 const label = (millis: number): string => (millis === 0 ? "0" : Delay.format(millis))
@@ -34,15 +34,15 @@ const label = (millis: number): string => (millis === 0 ? "0" : Delay.format(mil
 /** Percent with two digits, without `-0`. */
 export const percent = (n: number): number => Math.round(100 * n) / 100 + 0
 
-/** Times for the ticks of a linear axis: multiples of a round one. */
+/** Times for the ticks of a linear axis: multiples of a round time. */
 const even = (last: number): ReadonlyArray<number> => {
   const step = round.find((each) => each >= last / 4) ?? last
   return Array.from({ length: 1 + Math.floor(last / step) }, (_, index) => index * step)
 }
 
 /**
- * An axis from 0 to `last`, between two positions in percent. Where the first of the times is much shorter than the last, it
- * is logarithmic, so that the first ones can be told apart.
+ * An axis from 0 to `last`, between two positions in percent. It is logarithmic where the first time is much shorter than the
+ * last.
  */
 export const time = (
   { first, last }: { readonly first: number; readonly last: number },
@@ -64,7 +64,7 @@ export const time = (
   return { at, ticks }
 }
 
-/** The axis below a plot of this height, with lines through it. It takes 18 pixels. */
+/** The axis below a plot of this height, with grid lines. It takes 18 pixels. */
 export const drawn = ({ ticks }: Axis, height: number): ReadonlyArray<Html> =>
   ticks.map(({ at, label }) => {
     const anchor = at < 6 ? "start" : at > 92 ? "end" : "middle"
@@ -77,5 +77,5 @@ export const drawn = ({ ticks }: Axis, height: number): ReadonlyArray<Html> =>
       >`
   })
 
-/** The pixels below a plot that its axis takes. */
+/** The height of an axis in pixels. */
 export const room = 18

@@ -1,42 +1,48 @@
-/** The page of a dead-letter queue: its causes, as far as somebody has browsed. */
+/** The page of a dead-letter queue: its causes, as the last browse saw them. */
 import { Delay } from "@requeue/core"
 import { type Capabilities } from "@requeue/core/port"
-import { DeadLetters, type LetterFilter } from "@requeue/operations"
+import { DeadLetters, type LetterFilter, type QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
-import { type Page, queryOf, type Visit } from "../visit.ts"
+import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
-import { longest, type Look } from "../work/looks.ts"
+import type { Job } from "../work/job.ts"
+import { longest, type Look, type Outdated } from "../work/looks.ts"
 import { filterForm, filterWords } from "./filter.ts"
 import { cost, letterForms, planForm } from "./letterForms.ts"
-import { alarm, bar, form, forThose } from "./parts.ts"
+import { alarm, bar, form, forThose, type Problem } from "./parts.ts"
+import { held, missing } from "./report.ts"
 
-/** A dead-letter queue, and what is known of it. */
+/** A dead-letter queue and what is known about it. */
 export interface Shown {
   readonly place: Place
   /** The filter of the place. */
   readonly filter: LetterFilter.LetterFilter | undefined
-  /** The dead-letter queue whose parked letters these are; `undefined` where they are none. */
+  /** The dead-letter queue of these parked letters; `undefined` where the queue has no parked letters. */
   readonly home: string | undefined
-  /** Letters that are parked; `undefined` where nobody tells. */
+  /** Parked letters; `undefined` where the broker does not report them. */
   readonly parked: number | undefined
-  /** Letters that wait; `undefined` where the broker cannot count. */
-  readonly count: number | undefined
+  /** The letters of the queue; `undefined` where the broker does not answer. */
+  readonly dead: QueueStatus.Dead | undefined
   readonly capabilities: Capabilities.Capabilities
   /** Why the broker does not answer; `undefined` where it does. */
   readonly trouble: string | undefined
   readonly look: Look | undefined
+  /** The last browse, where it is out of date. */
+  readonly outdated: Outdated | undefined
+  /** The job that works on the queue now. */
+  readonly running: Job | undefined
 }
 
 /** A cause in words. */
 export const titleOf = ({ error, pattern }: DeadLetters.Cause): string => {
   const text = [error, pattern].filter(Boolean).join(": ")
-  return text === "" ? "No error is known" : text
+  return text === "" ? "No known error" : text
 }
 
 const subtitle = ({ queue, reason }: DeadLetters.Cause): string =>
-  reason === undefined ? "not given up by Requeue" : `${reason} · from ${queue}`
+  reason === undefined ? "not dead-lettered by Requeue" : `${reason} · from ${queue}`
 
 const row = (
   visit: Visit,
@@ -59,7 +65,7 @@ const row = (
   </tr>`
 }
 
-/** The letters of a look that the filter has selected. */
+/** The letters of a browse that pass the filter. */
 const foundIn = ({ groups }: Look): number => groups.reduce((sum, { count }) => sum + count, groups.other)
 
 const progress = (look: Look, now: number): Part => {
@@ -74,13 +80,13 @@ const progress = (look: Look, now: number): Part => {
   const of = total === undefined ? "" : ` of ${Format.count(total)}`
   if (ended === undefined && browsed === 0 && total === undefined) {
     return html`<p class="soft" role="status">
-      Looking: nothing yet. A look waits for the broker, and for a job or another look at this queue
+      Browsing: no letters yet. A browse waits for the broker, for a job, and for another browse of this queue
     </p>`
   }
   if (ended === undefined) {
     return html`<p class="soft" role="status">
-      ${found}Looking: ${Format.count(browsed)}${of} letters so far
-      <progress max="${Math.max(total ?? 0, 1)}" value="${browsed}" aria-label="Letters looked at">${browsed}</progress>
+      ${found}Browsing: ${Format.count(browsed)}${of} letters so far
+      <progress max="${Math.max(total ?? 0, 1)}" value="${browsed}" aria-label="Letters browsed">${browsed}</progress>
     </p>`
   }
   const all =
@@ -88,15 +94,15 @@ const progress = (look: Look, now: number): Part => {
       ? `all ${Format.counted(browsed, "letter")}`
       : `${Format.count(browsed)}${of} letters`
   return html`<p class="soft" role="status">
-    ${found}Browsed at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
+    ${found}Browsed ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
   </p>`
 }
 
-/** The causes of a look, which change while it runs. */
+/** The causes of a browse, which change while it runs. */
 export const causes = (visit: Visit, look: Look): Html => {
   const { groups, place, trouble } = look
   return html`${progress(look, visit.now)}
-  ${trouble !== undefined && alarm("The look failed.", `${trouble}. All letters are where they were`)}
+  ${trouble !== undefined && alarm("The browse failed.", `${trouble}. All letters are still in the queue`)}
   ${groups.length > 0 &&
   html`<table class="panel causes">
     <thead>
@@ -114,7 +120,7 @@ export const causes = (visit: Visit, look: Look): Html => {
   </table>`}
   ${groups.other > 0 &&
   html`<p class="soft">
-    ${Format.counted(groups.other, "letter")} more of other causes than these ${Format.count(groups.length)}
+    ${Format.counted(groups.other, "more letter")} with other causes than these ${Format.count(groups.length)}
   </p>`}
   ${look.ended !== undefined &&
   trouble === undefined &&
@@ -140,10 +146,10 @@ ${
         </select></label
       >`
 }
-<button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Look" : "Look again"}</button>`
+<button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Browse" : "Browse again"}</button>`
   )
 
-/** The way to letters that are parked, and back. */
+/** Links to the parked letters, and back. */
 const asideOf = ({ paths }: Visit, { home, parked, place: { broker, queue } }: Shown): Part => {
   if (home !== undefined) {
     return html`<p>
@@ -158,37 +164,74 @@ const asideOf = ({ paths }: Visit, { home, parked, place: { broker, queue } }: S
   )
 }
 
-const actionsOf = (visit: Visit, shown: Shown): Html =>
-  html`<div class="do">
-    ${forThose(
-      visit,
-      "redrive",
-      planForm(
-        visit,
-        { place: shown.place, capabilities: shown.capabilities },
-        html`<button>${shown.filter === undefined ? "Redrive all…" : "Redrive these…"}</button>`
-      )
-    )}${lookForm(visit, shown)}
+const actionsOf = (visit: Visit, shown: Shown): Html => {
+  const kind = shown.look === undefined ? "" : html` class="primary"`
+  const redrive = html`<button${kind}>${shown.filter === undefined ? "Redrive all…" : "Redrive these…"}</button>`
+  const held = { place: shown.place, capabilities: shown.capabilities }
+  return html`<div class="do">
+    ${forThose(visit, "redrive", planForm(visit, held, redrive, true))}${lookForm(visit, shown)}
   </div>`
+}
+
+/** Why there is no browse to show. */
+const unseen = ({ paths, now }: Visit, { filter, outdated }: Shown): Html => {
+  if (outdated === undefined) {
+    return html`<p class="soft">${filter === undefined ? "No browse yet." : "No browse with this filter yet."}</p>`
+  }
+  const { ended, job, operator } = outdated
+  const why =
+    job === undefined
+      ? "letters have arrived since"
+      : html`<a href="${paths.to("job", jobQuery({ id: job }))}">job ${job}</a> has worked on the queue since`
+  return html`<p class="soft">The browse by ${operator}, ${Format.ago(ended, now)}, is out of date: ${why}.</p>`
+}
+
+const runningOf = ({ paths, now }: Visit, { begun, id, kind, operator, selection }: Job): Html =>
+  alarm(
+    "A job works on this queue.",
+    html`${kind} of ${selection.title}, by ${operator}, ${Format.ago(begun, now)}:
+      <a href="${paths.to("job", jobQuery({ id }))}">job ${id}</a>`
+  )
+
+const countOf = ({ dead, trouble }: Shown): Part => {
+  if (dead === undefined) return trouble === undefined ? "" : html`<span class="soft">letters unknown</span>`
+  if (dead.isMissing) return missing()
+  const count = dead.count === undefined ? "the broker cannot count its letters" : Format.counted(dead.count, "letter")
+  return html`<span class="soft">${count}${held(dead)}</span>`
+}
+
+const crumbsOf = ({ paths }: Visit, { broker }: Place): Html =>
+  html`<p class="crumbs"><a href="${paths.to("overview")}">Queues</a> / ${broker}</p>`
+
+const content = (visit: Visit, shown: Shown): Html => {
+  const { dead, look, place } = shown
+  if (look !== undefined) return causes(visit, look)
+  if (dead?.isMissing !== true) return unseen(visit, shown)
+  return html`<p class="soft">${place.broker} has no queue ${place.queue}: it has no dead letters.</p>`
+}
 
 /** A dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
-  const { capabilities, count, filter, look, place, trouble } = shown
-  const uncounted = trouble === undefined ? "the broker cannot count its letters" : "letters unknown"
+  const { capabilities, filter, look, place, running, trouble } = shown
   const isLive = look !== undefined && look.ended === undefined
-  const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
-    <h1>
-      ${place.queue}
-      <span class="soft">${count === undefined ? uncounted : Format.counted(count, "letter")}</span>
-    </h1>`
-  const found = look === undefined ? html`<p class="soft">Nobody has browsed yet.</p>` : causes(visit, look)
+  const title = html`${crumbsOf(visit, place)}
+    <h1>${place.queue} ${countOf(shown)}</h1>`
+  const all = filter === undefined ? "all letters" : "these letters"
   return {
     title: place.queue,
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
-${trouble !== undefined && alarm(`${place.broker} does not answer.`, look === undefined ? trouble : `${trouble}. Below is what the last look saw`)}
-${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
-<div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${letterForms(visit, { place, capabilities }, filter === undefined ? "all letters" : "these letters")}`
+${trouble !== undefined && alarm(`${place.broker} does not answer.`, look === undefined ? trouble : `${trouble}. The last browse is shown below`)}
+${running !== undefined && runningOf(visit, running)}
+${asideOf(visit, shown)}<div class="more">${filterForm(visit, place)}${letterForms(visit, { place, capabilities }, all)}</div>${filterWords(visit, place, filter)}
+<div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${content(visit, shown)}</div>`
   }
 }
+
+/** The filter form again, with the error next to its wrong field. */
+export const filterAgain = (visit: Visit, place: Place, problem: Problem): Page => ({
+  title: place.queue,
+  body: html`${crumbsOf(visit, place)}
+    <h1><a href="${visit.paths.to("deadLetters", queryOf(place))}">${place.queue}</a></h1>
+    ${filterForm(visit, place, problem)}`
+})

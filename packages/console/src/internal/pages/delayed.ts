@@ -1,4 +1,4 @@
-/** The page of messages that wait for a retry or a delivery for later. */
+/** The page of delayed messages: retries and scheduled deliveries. */
 import { Delay } from "@requeue/core"
 import { type Capabilities } from "@requeue/core/port"
 import type { DeadLetters, QueueStatus } from "@requeue/operations"
@@ -8,14 +8,15 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import * as Delayed from "../work/delayed.ts"
+import { nameField } from "./letterForms.ts"
 import { alarm, facts, form, forThose } from "./parts.ts"
 
-/** A queue, and what is known of the messages that wait for it. */
+/** A queue and what is known about its delayed messages. */
 export interface Shown {
   readonly place: Place
   readonly status: QueueStatus.QueueStatus
   readonly capabilities: Capabilities.Capabilities
-  /** The result of a look; `undefined` where nobody has asked for one. */
+  /** The result of a browse; `undefined` where the operator has not asked for one. */
   readonly found: Delayed.Found | undefined
 }
 
@@ -32,7 +33,7 @@ const dueIn = (due: number | undefined, now: number): Html | string => {
 
 const remark = (text: string | undefined): Part => text !== undefined && html` <span class="soft">${text}</span>`
 
-/** The numbers that cost no look. */
+/** The numbers that need no browse. */
 const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
   facts([
     ["waiting", html`${delayed === undefined ? "–" : Format.count(delayed)}${remark(remarks.delayed)}`],
@@ -42,11 +43,11 @@ const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
     ...(backoff.length === 0 && delayed !== 0 ? [["due", html`–${remark(remarks.backoff)}`] as const] : [])
   ])
 
-/** The effect of a look, in a sentence that stands before the button. */
+/** The effect of a browse. */
 const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
   uncountedBrowse
-    ? "A look delivers nothing. A message that becomes due meanwhile is late by as long as it takes"
-    : `${broker} counts a look as a return of each message. One that becomes due meanwhile is late by as long as it takes`
+    ? "A browse delivers nothing. A message that becomes due meanwhile is late until the browse ends"
+    : `${broker} counts a browse as a return of each message. A message that becomes due meanwhile is late until the browse ends`
 
 const lookForm = (visit: Visit, { capabilities, found, place }: Shown): Html =>
   form(
@@ -54,7 +55,7 @@ const lookForm = (visit: Visit, { capabilities, found, place }: Shown): Html =>
     "delayed",
     queryOf(place),
     html`<span class="soft">${cost(capabilities)}.</span>
-      <button${found === undefined && html` class="primary"`}>${found === undefined ? "Look" : "Look again"}</button>`
+      <button${found === undefined && html` class="primary"`}>${found === undefined ? "Browse" : "Browse again"}</button>`
   )
 
 const headersOf = (headers: Delayed.Waiting["headers"]): Part => {
@@ -80,7 +81,7 @@ const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: De
 
 const messagesOf = (visit: Visit, { browsed, messages }: Delayed.Found): Html => html`<table class="panel letters">
   <caption>
-    ${messages.length < browsed ? `The ${Format.count(messages.length)} that are due first` : "By when they are due"}
+    ${messages.length < browsed ? `The first ${Format.count(messages.length)} by due time` : "By due time"}
   </caption>
   <thead>
     <tr>
@@ -115,7 +116,7 @@ const groupsOf = (visit: Visit, { groups, other }: Delayed.Found, place: Place):
       )}
     </tbody>
   </table>
-  ${other > 0 && html`<p class="soft">${Format.counted(other, "message")} more with other errors than these</p>`}
+  ${other > 0 && html`<p class="soft">${Format.counted(other, "more message")} with other errors than these</p>`}
   <h2>Messages</h2>`
 
 const option = (visit: Visit, place: Place, group: Delayed.Group): Html =>
@@ -123,7 +124,7 @@ const option = (visit: Visit, place: Place, group: Delayed.Group): Html =>
     ${Format.count(group.count)}: ${titleOf(visit.shown(group, place)).slice(0, 80)}
   </option>`
 
-/** The form that removes messages for good. It is shut, and wants the queue's name. */
+/** The form that removes messages for good. It needs the queue's name. */
 const purgeForm = (visit: Visit, { found, place }: Shown): Part => {
   const isChoice = found !== undefined && found.groups.length > 0
   return forThose(
@@ -143,35 +144,32 @@ const purgeForm = (visit: Visit, { found, place }: Shown): Part => {
               <option value="${Delayed.all}">all</option>
               ${found?.groups.map((group) => option(visit, place, group))}
             </select></label
-          >`}<label
-            >Type the queue's name to remove them for good
-            <input name="name" required autocomplete="off" placeholder="${place.queue}"
-          /></label>
-          <button class="danger">Purge${found === undefined && " all that wait"}</button>
-          <span class="soft">One that becomes due meanwhile is removed or delivered.</span>`
+          >`}${nameField(place.queue, "the messages")}
+          <button class="danger">Purge${found === undefined && " all delayed messages"}</button>
+          <span class="soft">A message that becomes due meanwhile is removed or delivered.</span>`
       )}
     </details>`
   )
 }
 
 const lookedAt = ({ isWhole, browsed }: Delayed.Found): Html => html`<p class="soft" role="status">
-  Browsed at ${isWhole ? "all " : ""}${Format.counted(browsed, "message")} just
-  now${!isWhole && ". There are more, which the broker did not show, or which somebody else looks at"}
+  Browsed ${isWhole ? "all " : ""}${Format.counted(browsed, "message")} just
+  now${!isWhole && ". The broker did not show all messages, or another reader holds some"}
 </p>`
 
-/** The result of a look, or why there is none. */
+/** The result of a browse, or why there is none. */
 const content = (visit: Visit, shown: Shown): Html => {
   const { capabilities, found, place, status } = shown
   if (capabilities.delayedMessages !== true) {
     return html`<p>
-      ${capabilities.broker} shows no message before it is due. How many wait, and when the next are due, is told above
-      as far as it counts them.
+      ${capabilities.broker} shows no message before it is due. The numbers above are those that it counts.
     </p>`
   }
   if (found === undefined) {
-    return html`<p class="soft">${status.delayed === 0 ? "Nothing waits." : "Nobody has browsed yet."}</p>`
+    return html`<p class="soft">${status.delayed === 0 ? "No delayed messages." : "No browse yet."}</p>`
   }
-  if (found.browsed === 0) return html`${lookedAt(found)}${found.isWhole && html`<p class="well">Nothing waits.</p>`}`
+  if (found.browsed === 0)
+    return html`${lookedAt(found)}${found.isWhole && html`<p class="well">No delayed messages.</p>`}`
   return html`${lookedAt(found)}${groupsOf(visit, found, place)}${messagesOf(visit, found)}`
 }
 
@@ -184,11 +182,11 @@ export const delayed = (visit: Visit, shown: Shown): Page => {
     body: html`<div class="head">
         <div>
           <p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
-          <h1>${place.queue} <span class="soft">in backoff: retries, and deliveries for later</span></h1>
+          <h1>${place.queue} <span class="soft">in backoff: retries and scheduled deliveries</span></h1>
         </div>
         <div class="do">${isAble && lookForm(visit, shown)}</div>
       </div>
-      ${status.isMissing && alarm("The broker has no such queue.", "Messages may wait for it all the same")}
+      ${status.isMissing && alarm("The broker has no such queue.", "Delayed messages may wait for it nevertheless")}
       ${numbers(shown)} ${content(visit, shown)} ${isAble && purgeForm(visit, shown)}`
   }
 }

@@ -1,19 +1,19 @@
 /**
- * A plan as a diagram: each object with the ways out of it, and a lane on the right to where each way leads. All lines are
- * horizontal or vertical and all positions relative, so that it fits every screen.
+ * A plan as a diagram: each object with its routes, and a lane on the right to the target of each route. All lines are horizontal
+ * or vertical and all positions relative, so the diagram fits every screen.
  */
 import { RetryPolicy } from "@requeue/core"
 import { Plan } from "@requeue/core/port"
 import { html, type Html, type Part } from "../html.ts"
 import { percent } from "./axis.ts"
 
-/** The width of texts and boxes, in percent; lanes are right of it. */
+/** The width of texts and boxes in percent; lanes are to the right. */
 const width = 74
 
-/** The most objects and ways that are drawn; a table has all of them. */
+/** The most objects and routes that are drawn; the table has all. */
 const most = 60
 
-/** A way out of an object; `to` is `undefined` where messages end. */
+/** A route out of an object; `to` is `undefined` where messages end. */
 interface Way {
   readonly label: string
   readonly to: string | undefined
@@ -26,7 +26,7 @@ interface Node {
   readonly ways: ReadonlyArray<Way>
 }
 
-/** The place from which consumers take messages: what the queue leads to without a condition, or itself. */
+/** The object that consumers read: the target of the queue without a condition, or the queue. */
 const consumed = ({ flows, objects, queue }: Plan.Plan): string => {
   const first = flows[0]?.from ?? objects.at(-1)?.name ?? queue
   return flows.find(({ from, label }) => from === first && label === "")?.to ?? first
@@ -37,11 +37,11 @@ const endings = ({ queue }: Plan.Plan, retry: RetryPolicy.RetryPolicy): Readonly
   const isDiscarding = RetryPolicy.deadLetterQueues(retry, queue).length === 0
   return [
     { label: "acknowledged: gone", to: undefined },
-    ...(isDiscarding ? [{ label: "given up: gone, no dead letter is kept", to: undefined }] : [])
+    ...(isDiscarding ? [{ label: "discarded: no dead letter is kept", to: undefined }] : [])
   ]
 }
 
-/** The objects in the order in which messages come to them, those first that nothing leads to. */
+/** The objects in the order of messages. Objects without an incoming route come first. */
 const ordered = (plan: Plan.Plan): ReadonlyArray<string> => {
   const names = [...new Set(plan.flows.flatMap(({ from, to }) => [from, to]))]
   const start = plan.flows[0]?.from ?? consumed(plan)
@@ -52,7 +52,7 @@ const ordered = (plan: Plan.Plan): ReadonlyArray<string> => {
   return [...all.filter((name) => !isEnd(name)), ...all.filter(isEnd)]
 }
 
-/** The nodes of a plan. `objects` are its objects with their states, where the broker was asked. */
+/** The nodes of a plan. `objects` have their states where the broker was asked. */
 export const nodesOf = (
   plan: Plan.Plan,
   objects: ReadonlyArray<Plan.Shown>,
@@ -80,7 +80,7 @@ const box = { height: 38, way: 20, gap: 10 }
 const stateOf = (state: Plan.State | undefined): Part =>
   (state === "missing" || state === "different") && html` <tspan class="alarm">${state}</tspan>`
 
-/** The nodes and their ways with their heights in the diagram. */
+/** The nodes and their routes with their heights in the diagram. */
 const laidOut = (nodes: ReadonlyArray<Node>) => {
   let y = 1
   return nodes.map((node) => {
@@ -90,7 +90,7 @@ const laidOut = (nodes: ReadonlyArray<Node>) => {
   })
 }
 
-/** The nodes that fit into the most lines. */
+/** The nodes that fit into the diagram. */
 const fitting = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
   let lines = 0
   return nodes.filter(({ ways }) => (lines += 1 + ways.length) <= most)
@@ -120,7 +120,7 @@ export const diagram = (plan: Plan.Plan, all: ReadonlyArray<Node>): Html => {
   return html`<svg
     class="diagram"
     role="img"
-    aria-label="Ways of messages of ${plan.queue}"
+    aria-label="Routes of messages of ${plan.queue}"
     width="100%"
     height="${height}"
   >
@@ -161,7 +161,7 @@ export const diagram = (plan: Plan.Plan, all: ReadonlyArray<Node>): Html => {
   </svg>`
 }
 
-/** The same as a table. */
+/** The plan as a table. */
 export const table = ({ flows }: Plan.Plan): Part =>
   flows.length > 0 &&
   html`<details class="table">

@@ -1,4 +1,4 @@
-/** The objects that a queue needs on its broker: which are there as planned, and the remedy where they are not. */
+/** The objects that a queue needs on its broker, their states, and the remedy where they differ from the plan. */
 import { type Capabilities, ConsumerOptions, Feasibility, Plan } from "@requeue/core/port"
 import type { Queue } from "../../BrokerSource.ts"
 import * as Format from "../format.ts"
@@ -8,7 +8,7 @@ import { queryOf, type Visit } from "../visit.ts"
 import type { Comparison } from "../work/comparison.ts"
 import { alarm } from "./parts.ts"
 
-/** A queue, compared with its broker. */
+/** A queue compared with its broker. */
 export interface Shown {
   readonly place: Place
   readonly queue: Queue
@@ -20,7 +20,7 @@ const states: { readonly [S in Plan.State]: string } = {
   present: "as planned",
   missing: "missing",
   different: "different",
-  unknown: "not known"
+  unknown: "unknown"
 }
 
 const isBad = (state: Plan.State | undefined): boolean => state === "missing" || state === "different"
@@ -50,22 +50,22 @@ const objectTable = (objects: ReadonlyArray<Plan.Shown>): Part =>
     </tbody>
   </table>`
 
-/** Those that need a person; the others are shown when somebody asks. */
+/** The objects that need a person. The others are in a part that opens. */
 const objectTables = (objects: ReadonlyArray<Plan.Shown>): Part => {
   const all = Plan.grouped(objects)
   return html`${objectTable(all.filter(({ state }) => isBad(state)))}${all.length > 0 &&
   html`<details class="table">
-    <summary>All that it needs</summary>
+    <summary>All objects of the queue</summary>
     ${objectTable(all)}
   </details>`}`
 }
 
-/** How many objects are as they should be. */
+/** The number of objects as planned. */
 const summary = (objects: ReadonlyArray<Plan.Inspected>): string => {
   const count = (wanted: Plan.State) => objects.filter(({ state }) => state === wanted).length
   const unknown = count("unknown")
   const told = `${Format.count(count("present"))} of ${Format.counted(objects.length, "object")} as planned`
-  return unknown === 0 ? told : `${told}, ${Format.count(unknown)} not known`
+  return unknown === 0 ? told : `${told}, ${Format.count(unknown)} unknown`
 }
 
 /** The remedy where objects are not as planned. */
@@ -75,15 +75,15 @@ const remedy = (objects: ReadonlyArray<Plan.Inspected>, queue: string): Part => 
   return html`${missing > 0 &&
   alarm(
     `${Format.counted(missing, "object")} missing.`,
-    html`Its first consumer makes what is missing, and so does <code>requeue create --queue ${queue}</code>.`
+    html`The first consumer of the queue creates missing objects. Or run <code>requeue create --queue ${queue}</code>.`
   )}${different > 0 &&
   alarm(
     `${Format.counted(different, "object")} with other settings.`,
-    "Nothing changes an object that is there. Configure it as it is, or have it deleted when it is empty: then it is made anew."
+    "Requeue never changes an existing object. Change the configuration, or delete the object when it is empty: then the consumer creates it again."
   )}`
 }
 
-/** Requirements that the broker meets in another way than exactly, or not at all. */
+/** Requirements that the broker meets only in part, or not at all. */
 const demands = ({ capabilities, queue }: Shown): ReadonlyArray<Html> => {
   if (capabilities === undefined) return []
   const resolved = ConsumerOptions.resolve(queue.options ?? { retry: queue.retry }, capabilities.lease)
@@ -99,7 +99,7 @@ const findings = (found: ReadonlyArray<Plan.Finding>): ReadonlyArray<Html> =>
   found.map(({ about, detail, verdict }) =>
     verdict === "bad"
       ? alarm(about, detail)
-      : html`<p><b>${about}</b> <span class="soft">${verdict === "unknown" ? "not known: " : ""}${detail}</span></p>`
+      : html`<p><b>${about}</b> <span class="soft">${verdict === "unknown" ? "unknown: " : ""}${detail}</span></p>`
   )
 
 /** The section of a queue's page. */
@@ -108,14 +108,14 @@ export const section = (visit: Visit, shown: Shown): Html => {
   const { compared, plan, refusal, trouble } = comparison
   return html`<section class="part" aria-labelledby="differences">
     <h2 id="differences">
-      What it needs on the broker
+      Its objects on the broker
       ${compared !== undefined &&
       html`<span class="soft">${summary(compared.inspection.objects)}, ${Format.ago(compared.at, visit.now)}</span>`}
     </h2>
     ${trouble !== undefined &&
-    html`${alarm("It was not compared.", trouble)}
-      <p><a href="${visit.paths.to("queue", queryOf(place))}">Look again</a></p>`}
-    ${refusal !== undefined && alarm("It cannot be planned on this broker.", refusal)}
+    html`${alarm("The queue was not compared with its broker.", trouble)}
+      <p><a href="${visit.paths.to("queue", queryOf(place))}">Try again</a></p>`}
+    ${refusal !== undefined && alarm("This broker cannot have the queue.", refusal)}
     ${compared !== undefined && remedy(compared.inspection.objects, queue.name)} ${demands(shown)}
     ${compared !== undefined && findings(compared.inspection.findings)}
     ${objectTables(compared?.inspection.objects ?? plan?.objects ?? [])}

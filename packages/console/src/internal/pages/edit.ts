@@ -1,14 +1,13 @@
-/** The pages on which a copy of a letter is edited, and seen with its differences. */
+/** The page that edits a copy of a letter, and the page that shows its differences. */
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import { jobQuery, type Page, type Visit } from "../visit.ts"
 import * as Difference from "../work/difference.ts"
 import * as Drafts from "../work/drafts.ts"
 import type { Job } from "../work/job.ts"
-import { crumbs } from "./group.ts"
-import { alarm, form } from "./parts.ts"
+import { alarm, crumbs, form, type Problem } from "./parts.ts"
 
-/** Those who edit the same letter, or have done so. */
+/** Other edits of the same letter. */
 interface Others {
   readonly editors: ReadonlyArray<Drafts.Draft>
   readonly edits: ReadonlyArray<Job>
@@ -16,12 +15,12 @@ interface Others {
 
 const told = (visit: Visit, { edits, editors }: Others): Part => [
   ...editors.map(({ opened, operator }) =>
-    alarm("Somebody else edits it.", html`${operator} opened this letter for that ${Format.ago(opened, visit.now)}`)
+    alarm("Another operator edits this letter.", html`${operator} opened it ${Format.ago(opened, visit.now)}`)
   ),
   ...edits.map((job) =>
     alarm(
-      "An edited copy has gone before.",
-      html`${job.operator} redrove one ${Format.ago(job.begun, visit.now)}:
+      "An edited copy exists already.",
+      html`${job.operator} redrove a copy ${Format.ago(job.begun, visit.now)}:
         <a href="${visit.paths.to("job", jobQuery(job))}">job ${job.id}</a>`
     )
   )
@@ -29,13 +28,13 @@ const told = (visit: Visit, { edits, editors }: Others): Part => [
 
 const rows = (text: string, most: number): number => Math.min(most, Math.max(3, text.split("\n").length + 1))
 
-const headersOf = (draft: Drafts.Draft): Html => {
+const headersOf = (draft: Drafts.Draft, typed: URLSearchParams | undefined): Html => {
   if (!draft.hasHeaders) {
-    return html`<p class="soft">Headers go as they are: a part of them is hidden, or cannot be shown.</p>`
+    return html`<p class="soft">The headers stay unchanged: a part of them is hidden, or cannot be shown.</p>`
   }
-  const lines = Drafts.headerLines(draft.copy ?? draft.letter)
+  const lines = typed?.get("headers") ?? Drafts.headerLines(draft.copy ?? draft.letter)
   return html`<label
-    >Headers, one in a line: <span class="mono">name: value</span>
+    >Headers, one a line: <span class="mono">name: value</span>
     <textarea name="headers" class="mono" rows="${rows(lines, 12)}" spellcheck="false" autocomplete="off">
 ${lines}</textarea
     >
@@ -46,36 +45,37 @@ const targetsOf = ({ letter: { origin } }: Drafts.Draft, targets: ReadonlyArray<
   html`<label
     >To
     <select name="to">
-      ${origin !== undefined && html`<option value="">${origin.queue}, where it came from</option>`}${targets
+      ${origin !== undefined && html`<option value="">${origin.queue} (its queue)</option>`}${targets
         .filter((name) => name !== origin?.queue)
         .map((name) => html`<option value="${name}">${name}</option>`)}
     </select></label
   >`
 
-/** The form with the letter as it is. */
+/** The form with the letter. After an error it has what the operator typed. */
 export const editor = (
   visit: Visit,
   draft: Drafts.Draft,
-  { targets, ...others }: Others & { readonly targets: ReadonlyArray<string> }
+  { targets, ...others }: Others & { readonly targets: ReadonlyArray<string> },
+  problem?: Problem
 ): Page => ({
   title: `Edit ${draft.title}`,
   body: html`${crumbs(visit, draft.place)}
     <h1>Edit a copy of <span class="mono">${draft.title}</span></h1>
-    ${told(visit, others)}
+    ${told(visit, others)} ${problem !== undefined && alarm("Nothing was done.", problem.text)}
     <p class="soft">
-      The copy has the id and the history of the letter, and counts as redriven. The letter stays until its copy has
-      succeeded, as far as the broker can tell, and is removed then.
+      The copy keeps the id and the history of the letter, and counts as redriven. The letter stays in the queue until
+      the broker reports that its copy has succeeded.
     </p>
     ${form(
       visit,
       "preview",
       { draft: draft.id },
       html`<div class="edit">
-        ${headersOf(draft)}
+        ${headersOf(draft, problem?.typed)}
         <label
-          >Body${draft.isLaidOut && ", with a line for each value, as it goes then"}
+          >Body${draft.isLaidOut && ", formatted with one value a line; the copy is sent like this"}
           <textarea name="body" class="mono" rows="${rows(draft.shown, 30)}" spellcheck="false" autocomplete="off">
-${Drafts.bodyOf(draft)}</textarea
+${problem?.typed.get("body") ?? Drafts.bodyOf(draft)}</textarea
           >
         </label>
         <div class="do">${targetsOf(draft, targets)}<button class="primary">See the difference…</button></div>
@@ -94,7 +94,7 @@ ${Difference.of(old, now).map((line) =>
     )}</pre
   >`
 
-/** The copy as it differs from its letter, and the form by which it goes. */
+/** The differences between the copy and its letter, and the form that sends the copy. */
 export const preview = (
   visit: Visit,
   draft: Drafts.Draft,
@@ -112,14 +112,14 @@ export const preview = (
       html`<h2>Headers</h2>
         ${difference(before, after)}`}
       <h2>Body</h2>
-      ${shown === Drafts.bodyOf(draft) ? html`<p class="soft">As it was.</p>` : difference(shown, Drafts.bodyOf(draft))}
+      ${shown === Drafts.bodyOf(draft) ? html`<p class="soft">Unchanged.</p>` : difference(shown, Drafts.bodyOf(draft))}
       ${form(
         visit,
         "send",
         { draft: draft.id, copy: Drafts.nameOf(draft), ...(to === undefined ? {} : { to }) },
         html`<p class="do">
           <button class="primary">Redrive the copy to ${goal}</button>
-          <span class="soft">To change it, go back</span>
+          <span class="soft">To change the copy, go back</span>
         </p>`
       )}`
   }

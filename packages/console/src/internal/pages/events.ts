@@ -4,20 +4,20 @@ import { html, type Html } from "../html.ts"
 import type { Page, Visit } from "../visit.ts"
 import type { Kind, Told } from "../work/events.ts"
 
-/** The choice of somebody who reads. */
+/** The events that an operator chose. */
 export interface Choice {
   readonly broker: string | undefined
   readonly queue: string | undefined
   readonly kind: Kind | "bad" | undefined
-  /** The number of the last event that is shown; `undefined` for those that come as well. */
+  /** The number of the last event to show; `undefined` to show new events too. */
   readonly until: number | undefined
 }
 
-/** Events that are shown. */
+/** The most events on the page. */
 const most = 200
 
 const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
-  ["bad", "what needs a person"],
+  ["bad", "alarms"],
   ["DeadLettered", "dead letters"],
   ["Dropped", "dropped"],
   ["AttemptFailed", "failed attempts"],
@@ -27,7 +27,7 @@ const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
   ["Quarantined", "quarantine"],
   ["SettleFailed", "refused settlements"],
   ["LeaseLost", "lost leases"],
-  ["Released", "given back"],
+  ["Released", "returned"],
   ["CallIgnored", "late calls"],
   ["Operation", "operations"],
   ["Broker", "brokers"]
@@ -48,7 +48,7 @@ const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string
 export const placeOf = (broker: string | undefined, queue: string | undefined): string | undefined =>
   broker === undefined ? undefined : JSON.stringify(queue === undefined ? [broker] : [broker, queue])
 
-/** The events that are meant. */
+/** The chosen events. */
 export const chosen = (all: ReadonlyArray<Told>, { broker, kind, queue, until }: Choice): ReadonlyArray<Told> =>
   all
     .filter(
@@ -74,10 +74,10 @@ const row = ({ at, broker, error, id, isBad, queue, words }: Told): Html => {
   </tr>`
 }
 
-/** The table, which changes while events come. */
+/** The table, which changes while events arrive. */
 export const table = (shown: ReadonlyArray<Told>): Html =>
   shown.length === 0
-    ? html`<p class="soft">Nothing yet.</p>`
+    ? html`<p class="soft">No events yet.</p>`
     : html`<table class="panel events">
         <thead>
           <tr>
@@ -96,12 +96,12 @@ export const table = (shown: ReadonlyArray<Told>): Html =>
 const option = (value: string, text: string, current: string | undefined): Html =>
   html`<option value="${value}" ${value === (current ?? "") && html` selected`}>${text}</option>`
 
-/** All that a page of events is made of. */
+/** The content of the page of events. */
 export interface Shown {
   readonly choice: Choice
   readonly shown: ReadonlyArray<Told>
   readonly last: number
-  /** Whether consumers of this process tell their events. */
+  /** Whether consumers of this process report their events. */
   readonly isFed: boolean
   readonly brokers: ReadonlyArray<{ readonly name: string; readonly queues: ReadonlyArray<{ readonly name: string }> }>
 }
@@ -133,20 +133,20 @@ export const events = (visit: Visit, all: Shown): Page => {
   const { choice, isFed, last, shown } = all
   const isPaused = choice.until !== undefined
   const { paths } = visit
-  const goOn = html`<a href="${paths.to("events", queryOf({ ...choice, until: undefined }))}">Go on</a>`
+  const goOn = html`<a href="${paths.to("events", queryOf({ ...choice, until: undefined }))}">Continue</a>`
   const pause = html`<a href="${paths.to("events", queryOf({ ...choice, until: last }))}">Pause</a>`
   const source = isFed
-    ? "Of consumers in this process that tell their events, of operators, and of what changes in the brokers' answers"
-    : "This process has no consumer that tells its events: here are operators, and what changes in the brokers' answers. Retries and their errors are not among it"
+    ? "From consumers in this process, from operators, and from changes in the brokers' answers"
+    : "From operators, and from changes in the brokers' answers. No consumer in this process reports events, so retries and their errors are missing"
   return {
     title: "Events",
     body: html`<div class="head">
         <div>
           <h1>Events ${isPaused && html`<span class="soft">paused</span>`}</h1>
           <p class="soft">
-            ${source}. Brokers are asked every 5 s while somebody reads this. The newest ${Format.count(most)}, of at most
-            1,000 that are kept; messages that succeed are not told.${
-              !isPaused && html`<noscript> Without script, it shows new ones when it is loaded again.</noscript>`
+            ${source}. While this page is open, the console asks brokers every 5 s. It shows the newest
+            ${Format.count(most)} of at most 1,000 events; messages that succeed have none.${
+              !isPaused && html`<noscript> Without script, reload the page to see new events.</noscript>`
             }
           </p>
         </div>

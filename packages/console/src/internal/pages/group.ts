@@ -1,4 +1,4 @@
-/** The page of one cause: its first letters, and what can be done with all of them. */
+/** The page of one cause: its first letters, and the actions on all of them. */
 import type { Capabilities } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Format from "../format.ts"
@@ -8,9 +8,9 @@ import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { Kept } from "../work/letters.ts"
 import { titleOf } from "./deadLetters.ts"
 import { letterForms, planForm } from "./letterForms.ts"
-import { facts, forThose } from "./parts.ts"
+import { crumbs, facts, forThose } from "./parts.ts"
 
-/** The letters of a cause, as the last look saw them. */
+/** The letters of a cause, as the last browse saw them. */
 export interface Shown {
   readonly place: Place
   readonly cause: string
@@ -26,16 +26,9 @@ const row = (visit: Visit, { cause, place }: Shown, { id, key, origin, published
     <td class="wrap" data-label="message">${origin?.error.message ?? "–"}</td>
     <td class="n" data-label="attempts">${origin?.attempts ?? "–"}</td>
     <td class="n${redrives === 0 ? " zero" : ""}" data-label="redriven">${redrives}</td>
-    <td class="n" data-label="given up">${Format.ago(origin?.at ?? publishedAt, visit.now)}</td>
+    <td class="n" data-label="dead-lettered">${Format.ago(origin?.at ?? publishedAt, visit.now)}</td>
   </tr>`
 }
-
-/** The way back to the causes, or to another page of a queue. */
-export const crumbs = (visit: Visit, place: Place, route: "deadLetters" | "delayed" = "deadLetters"): Html =>
-  html`<p class="crumbs">
-    <a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker} /
-    <a href="${visit.paths.to(route, queryOf(place))}">${place.queue}</a>${place.filter !== undefined && " (filtered)"}
-  </p>`
 
 /** A cause. */
 export const group = (visit: Visit, shown: Shown): Page => {
@@ -57,11 +50,14 @@ export const group = (visit: Visit, shown: Shown): Page => {
       </div>
       ${facts([
         ["letters", Format.count(count)],
-        ["reason", reason ?? "not given up by Requeue"],
+        ["reason", reason ?? "not dead-lettered by Requeue"],
         ["from", queue ?? "unknown"],
         ["first", Format.ago(oldest, visit.now)],
         ["last", Format.ago(newest, visit.now)]
       ])}
+      <div class="more">
+        ${letterForms(visit, { place, capabilities, cause }, `the ${Format.counted(count, "letter")} of this cause`)}
+      </div>
       <table class="panel letters">
         <caption>
           ${letters.length < count
@@ -74,13 +70,12 @@ export const group = (visit: Visit, shown: Shown): Page => {
             <th scope="col">message</th>
             <th scope="col" class="n">attempts</th>
             <th scope="col" class="n">redriven</th>
-            <th scope="col" class="n">given up</th>
+            <th scope="col" class="n">dead-lettered</th>
           </tr>
         </thead>
         <tbody>
           ${letters.map((letter) => row(visit, shown, letter))}
         </tbody>
-      </table>
-      ${letterForms(visit, { place, capabilities, cause }, `the ${Format.counted(count, "letter")} of this cause`)}`
+      </table>`
   }
 }

@@ -1,6 +1,6 @@
-/** Bytes as a table of hexadecimal digits, for bodies that are no text. */
+/** Bytes as hexadecimal digits, for bodies that are not a text. */
 
-/** Bytes that are shown. */
+/** The most bytes that are shown. */
 export const longest = 4096
 
 const line = (bytes: Uint8Array, offset: number): string => {
@@ -10,7 +10,7 @@ const line = (bytes: Uint8Array, offset: number): string => {
   return `${offset.toString(16).padStart(8, "0")}  ${digits.join(" ").padEnd(47)}  ${text.join("")}`
 }
 
-/** The first bytes, 16 in a line. */
+/** The first bytes, 16 a line. */
 export const dump = (bytes: Uint8Array): string => {
   const shown = bytes.subarray(0, longest)
   return Array.from({ length: Math.ceil(shown.length / 16) }, (_, index) => line(shown, index * 16)).join("\n")

@@ -1,4 +1,4 @@
-/** The pages of jobs: all of them, and one. */
+/** The page of all jobs, and the page of one. */
 import { Delay } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Format from "../format.ts"
@@ -6,10 +6,9 @@ import { html, type Html, type Part } from "../html.ts"
 import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"
 import { type Job, roleOf } from "../work/job.ts"
 import * as Redrive from "../work/redrive.ts"
-import { crumbs } from "./group.ts"
 import { purgeForm } from "./letterForms.ts"
-import { alarm, form, forThose } from "./parts.ts"
-import { editedOf, exportedOf, number, purgedOf, reportOf, waitOf } from "./report.ts"
+import { alarm, crumbs, form, forThose, type Problem, textField } from "./parts.ts"
+import { editedOf, exportedOf, failedOf, number, purgedOf, reportOf, waitOf } from "./report.ts"
 
 const names: { readonly [K in Job["kind"]]: string } = {
   plan: "Dry run",
@@ -21,33 +20,45 @@ const names: { readonly [K in Job["kind"]]: string } = {
   export: "Export"
 }
 
-/** The page of what a job works on. */
+/** The page of the queue that a job works on. */
 const pageOf = ({ kind }: Job): "deadLetters" | "delayed" => (kind === "purge-delayed" ? "delayed" : "deadLetters")
 
-/** How a job is, in a word or two. */
+/** Letters that the broker refused, or published and did not remove, in words. */
+const failures = ({ report }: Job): string => {
+  const { refused = 0, unremoved = 0 } = report ?? {}
+  const parts = [
+    ...(refused === 0 ? [] : [`${Format.count(refused)} refused`]),
+    ...(unremoved === 0 ? [] : [`${Format.count(unremoved)} in both queues`])
+  ]
+  return parts.join(", ")
+}
+
+/** The state of a job. */
 const stateOf = (job: Job): string => {
   const { ended, isStopping, trouble } = job
   if (ended === undefined) return isStopping ? "stopping" : "running"
   if (trouble !== undefined) return "failed"
   if (job.edited !== undefined) return job.edited.outcome === "succeeded" ? "done" : "not done"
   if (stoppedBy(job) !== undefined) return "stopped"
+  if (failures(job) !== "") return `done, ${failures(job)}`
   return job.kind === "plan" ? "counted" : "done"
 }
 
 const stoppedBy = ({ exported, purged, report }: Job) => (report ?? purged ?? exported)?.stoppedBy
 
-const isBad = (job: Job): boolean => ["failed", "stopped", "not done"].includes(stateOf(job))
+const isBad = (job: Job): boolean =>
+  ["failed", "stopped", "not done"].includes(stateOf(job)) || (job.ended !== undefined && failures(job) !== "")
 
-/** Why it stopped, and what to do before it goes on. */
-const stops: { readonly [By in DeadLetters.StoppedBy | "reader"]: string } = {
-  reader: "The browser stopped reading. All letters are where they were: export them again.",
-  "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back. Fix the cause, then go on.`,
-  wait: "The published letters wait, and nothing leaves their queue. Start a consumer, then go on.",
-  held: "Another reader, such as a look or a consumer, has letters that were here when it began. End it, then go on.",
-  abort: "An operator stopped it. What it had not reached is where it was."
-}
+/** Why a job stopped, and what to do before it goes on. */
+const stops = ({ staged }: Job): { readonly [By in DeadLetters.StoppedBy | "reader"]: string } => ({
+  reader: "The browser stopped reading. All letters are still in the queue: export them again.",
+  "stop-at": `More than ${percent((staged ?? Redrive).stopAt)} % of a stage came back. Fix the cause, then go on.`,
+  wait: "The published letters wait, and no letter leaves their queue. Start a consumer, then go on.",
+  held: "Another reader, such as a browse or a consumer, holds letters that were in the queue when the job began. Stop that reader, then go on.",
+  abort: "An operator stopped it. The letters that it had not reached are still in the queue."
+})
 
-/** The fields that mean the letters of a job, also when nobody remembers the look that they were chosen from. */
+/** The fields that select the letters of a job, also after the browse that they were chosen from is forgotten. */
 const lettersOf = ({ id, place }: Job): Readonly<Record<string, string>> => ({ ...queryOf(place), again: id })
 
 /** The form that counts the same letters for another queue. */
@@ -62,21 +73,60 @@ const elsewhere = (visit: Visit, job: Job): Part =>
       html`<label
           >Queue
           <select name="to">
-            <option value="">where each came from</option>
+            <option value="">the queue that each letter came from</option>
             ${job.targets.map(
               (name) => html`<option value="${name}" ${name === job.to && html`selected`}>${name}</option>`
             )}
           </select></label
         >
-        <button>Count for that</button>`
+        <button>Count for this queue</button>`
     )}
   </details>`
 
-/** The form that begins a redrive which was counted. */
-const start = (visit: Visit, job: Job): Part => {
+/** A part of 1 in percent. */
+const percent = (part: number): number => Number((100 * part).toFixed(6))
+
+const howOf = (problem: Problem | undefined): string => problem?.typed.get("how") ?? "stages"
+
+/** The fields of a redrive. */
+const how = ({ pace }: Job, problem: Problem | undefined): Html => html`<fieldset>
+  <legend>How</legend>
+  <label
+    ><input type="radio" name="how" value="stages" ${howOf(problem) === "stages" && html`checked`} /> In stages. The
+    redrive stops when too many letters of a stage come
+    back${pace !== undefined && html`. <span class="soft">${waitOf(pace, "After each stage")}</span>`}</label
+  >
+  <label class="inner"
+    >First stages
+    ${textField("stages", problem, {
+      value: Redrive.stages.join(", "),
+      attributes: html`inputmode="numeric" size="12"`
+    })}
+    letters <span class="soft">(the last stage takes the rest)</span></label
+  >
+  <label class="inner"
+    >Stop when more than
+    ${textField("stopAt", problem, {
+      value: String(percent(Redrive.stopAt)),
+      attributes: html`inputmode="decimal" size="4"`
+    })}
+    % of a stage come back</label
+  >
+  <label
+    ><input type="radio" name="how" value="at-once" ${howOf(problem) === "at-once" && html`checked`} /> All at
+    once</label
+  >
+  <label class="rate"
+    >At most ${textField("rate", problem, { attributes: html`inputmode="decimal" size="6"` })} letters a second
+    <span class="soft">(empty: no limit)</span></label
+  >
+</fieldset>`
+
+/** The form that begins a redrive after its dry run. */
+const start = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
   const { id, report, usedBy } = job
   if (usedBy !== undefined) {
-    return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">The redrive that followed</a></p>`
+    return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">Open the redrive that followed</a></p>`
   }
   const count = report?.redriven ?? 0
   if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
@@ -85,27 +135,14 @@ const start = (visit: Visit, job: Job): Part => {
     visit,
     "redrive",
     fields,
-    html`<fieldset>
-        <legend>How</legend>
-        <label
-          ><input type="radio" name="how" value="stages" checked /> In stages of ${Redrive.stages.join(", ")} and the
-          rest; it stops by itself when more than ${100 * Redrive.stopAt} % of a stage come
-          back${job.pace !== undefined &&
-          html`. <span class="soft">${waitOf(job.pace, "Behind each stage")}</span>`}</label
-        >
-        <label><input type="radio" name="how" value="at-once" /> All at once</label>
-        <label
-          >At most <input name="rate" inputmode="decimal" size="6" autocomplete="off" /> letters a second
-          <span class="soft">(no limit where it is empty)</span></label
-        >
-      </fieldset>
+    html`${how(job, problem)}
       <button class="primary">
         Redrive ${Format.counted(count, "letter")}${job.to !== undefined && ` to ${job.to}`}
       </button>`
   )
 }
 
-/** The form that goes on with a job which did not come to its end. Jobs of other kinds begin on the page that it leads to. */
+/** The form that continues a job which stopped early. Jobs of other kinds begin again on the page of the queue. */
 const goOn = (visit: Visit, job: Job): Part => {
   const fields = { ...lettersOf(job), to: job.to ?? "" }
   const forms: Partial<Record<Job["kind"], () => Part>> = {
@@ -117,23 +154,36 @@ const goOn = (visit: Visit, job: Job): Part => {
   return isBad(job) && forThose(visit, roleOf[job.kind], forms[job.kind]?.())
 }
 
-/** The page on which a job's letters are. */
+/** A link to the queue of a job's letters. */
 const whereLeft = (visit: Visit, job: Job): Html => html`<p>
   <a href="${visit.paths.to(pageOf(job), queryOf(job.place))}"
     >${job.kind === "export" ? "" : "What is left in "}${job.place.queue}</a
   >
 </p>`
 
-/** The way on from a job that has ended. */
-const next = (visit: Visit, job: Job): Part => {
-  if (isBad(job)) return [goOn(visit, job), job.kind !== "plan" && whereLeft(visit, job)]
+/** Links to letters that came back: those that were dead-lettered since the redrive began. */
+const cameBack = (visit: Visit, { operation, place: { broker, queue }, report }: Job): Part => {
+  if (operation === undefined || (report?.cameBack ?? 0) + (report?.repeated ?? 0) === 0) return undefined
+  const since = new Date(operation.begun).toISOString()
+  return html`<p>
+    To go on passes over the letters that came back.
+    <a href="${visit.paths.to("deadLetters", { broker, queue, since })}"
+      >Letters dead-lettered since the redrive began</a
+    >
+  </p>`
+}
+
+/** The actions after a job has ended. */
+const next = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
+  const back = cameBack(visit, job)
+  if (isBad(job)) return [back, goOn(visit, job), job.kind !== "plan" && whereLeft(visit, job)]
   return job.kind === "plan"
-    ? forThose(visit, "redrive", [start(visit, job), elsewhere(visit, job)])
-    : whereLeft(visit, job)
+    ? [back, forThose(visit, "redrive", [start(visit, job, problem), elsewhere(visit, job)])]
+    : [back, whereLeft(visit, job)]
 }
 
 /** The part of a job's page that changes while it runs. */
-export const progress = (visit: Visit, job: Job): Html => {
+export const progress = (visit: Visit, job: Job, problem?: Problem): Html => {
   const { ended, exported, kind, pace, purged, report, trouble } = job
   const by = stoppedBy(job)
   const stop = forThose(visit, roleOf[kind], form(visit, "stop", jobQuery(job), html`<button>Stop</button>`))
@@ -141,18 +191,19 @@ export const progress = (visit: Visit, job: Job): Html => {
       ${stateOf(job)}${ended !== undefined &&
       html` in ${Delay.format(ended - job.begun)}, ${Format.ago(ended, visit.now)}`}
     </p>
-    ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
+    ${trouble !== undefined && alarm("The job failed.", trouble)}
+    ${by !== undefined && alarm("The job stopped.", stops(job)[by])} ${failedOf(visit, job)}
     ${ended === undefined &&
     kind !== "plan" &&
     pace !== undefined &&
-    html`<p class="soft">${waitOf(pace, kind === "edit" ? "Behind the copy" : "Behind each stage")}</p>`}
+    html`<p class="soft">${waitOf(pace, kind === "edit" ? "After the copy" : "After each stage")}</p>`}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
     ${exported !== undefined && exportedOf(exported)} ${job.edited !== undefined && editedOf(job, job.edited)}
-    ${ended === undefined ? stop : next(visit, job)}`
+    ${ended === undefined ? stop : next(visit, job, problem)}`
 }
 
-/** One job. */
-export const job = (visit: Visit, job: Job): Page => {
+/** One job. `problem` is a wrong field of its form. */
+export const job = (visit: Visit, job: Job, problem?: Problem): Page => {
   const { begun, ended, id, kind, operator, place, selection } = job
   const isLive = ended === undefined
   return {
@@ -162,7 +213,7 @@ export const job = (visit: Visit, job: Job): Page => {
       <h1>${names[kind]}: ${selection.title}</h1>
       <p class="soft">job <span class="mono">${id}</span>, by ${operator}, ${Format.ago(begun, visit.now)}</p>
       <div class="panel job" ${isLive && html` data-live="${visit.paths.to("liveJob", jobQuery(job))}"`}>
-        ${progress(visit, job)}
+        ${progress(visit, job, problem)}
       </div>`
   }
 }
@@ -174,27 +225,27 @@ const row = (visit: Visit, each: Job): Html => html`<tr>
   </th>
   <td class="wrap" data-label="letters">${each.selection.title}</td>
   <td data-label="state">${isBad(each) ? html`<span class="alarm">${stateOf(each)}</span>` : stateOf(each)}</td>
-  <td class="n" data-label="done">
-    ${number(each.kind === "plan" ? 0 : (each.purged?.removed ?? each.report?.redriven ?? each.exported?.written))}
+  <td class="n" data-label="count">
+    ${number(each.purged?.removed ?? each.report?.redriven ?? each.exported?.written)}
   </td>
   <td data-label="by">${each.operator}</td>
   <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>
 </tr>`
 
-/** All jobs of this process. */
+/** The jobs of this process. */
 export const jobs = (visit: Visit, all: ReadonlyArray<Job>): Page => ({
   title: "Jobs",
   isLive: all.some(({ ended }) => ended === undefined),
   body: html`<h1>Jobs</h1>
     ${all.length === 0
-      ? html`<p class="soft">None since this process began. The audit has those of before.</p>`
+      ? html`<p class="soft">No jobs since this process began. The audit has the earlier jobs.</p>`
       : html`<table class="panel jobs">
           <thead>
             <tr>
               <th scope="col">job</th>
               <th scope="col">letters</th>
               <th scope="col">state</th>
-              <th scope="col" class="n">done</th>
+              <th scope="col" class="n">count</th>
               <th scope="col">by</th>
               <th scope="col" class="n">begun</th>
             </tr>

@@ -8,7 +8,7 @@ const logo = html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="t
   <path d="M8.4 10.4 5.6 13.1l2.8 2.7" fill="none" stroke="currentColor" stroke-width="1.7" />
 </svg>`
 
-/** Not in a template: bundlers give those that have this text to a helper, which would be one more package. */
+/** Not in a template: bundlers compile templates with this text to a call of a helper package. */
 const scriptEnd = new Html("</script>")
 
 /** The strongest action that is granted. */

@@ -1,4 +1,4 @@
-/** The page of one letter. Its body is shown to those who may see it, when they have asked. */
+/** The page of one letter. It shows the body on request, to operators who may see bodies. */
 import { Delay } from "@requeue/core"
 import { type Capabilities } from "@requeue/core/port"
 import * as Format from "../format.ts"
@@ -8,11 +8,10 @@ import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
 import { cost, letterForms, planForm } from "./letterForms.ts"
-import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
-import { facts, form, forThose } from "./parts.ts"
+import { crumbs, facts, form, forThose } from "./parts.ts"
 
-/** A letter, and its body where somebody has asked for it. */
+/** A letter, and its body where the operator has asked for it. */
 export interface Shown {
   readonly place: Place
   readonly cause: string
@@ -23,7 +22,7 @@ export interface Shown {
   readonly body: Body | undefined
   /** The address of its trace; `undefined` where there is none. */
   readonly trace: string | undefined
-  /** Letters of the cause that have its id, itself among them, and those of them that are alike in all. */
+  /** Letters of the cause with its id, this letter included, and how many of them are identical. */
   readonly twins: { readonly namesakes: number; readonly alike: number }
 }
 
@@ -32,19 +31,23 @@ const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0
 const kindOf = (body: Body): string => {
   const fits = body._tag === "Text" ? body.text.length <= longest : body.bytes.length <= Hex.longest
   const whole = body.isWhole && fits
-  return `${body._tag === "Text" ? body.kind : "no text"}, ${Format.counted(body.size, "byte")}${whole ? "" : ", of which the beginning is shown"}`
+  return `${body._tag === "Text" ? body.kind : "not a text"}, ${Format.counted(body.size, "byte")}${whole ? "" : ", the beginning is shown"}`
 }
 
 const bodyOf = (visit: Visit, { body, capabilities, cause, letter, place }: Shown): Html => {
   if (body !== undefined) {
     return html`<h2>Body <span class="soft">${kindOf(body)}</span></h2>
-      <pre class="panel" tabindex="0" role="region" aria-label="Body">${textOf(body)}</pre>`
+      <pre class="panel${body._tag === "Text" ? " lines" : ""}" tabindex="0" role="region" aria-label="Body">
+${textOf(body)}</pre
+      >`
   }
   const ask = html`<button>Show the body</button>
-    <span class="soft">${Format.counted(letter.size, "byte")}. ${cost(capabilities)}. The audit names you</span>`
+    <span class="soft"
+      >${Format.counted(letter.size, "byte")}. ${cost(capabilities)}. The audit records your name</span
+    >`
   const offer: Part = visit.may.has("bodies")
     ? form(visit, "letter", { ...queryOf(place), cause, letter: letter.key }, ask)
-    : html`<p class="soft">${Format.counted(letter.size, "byte")}. Your role does not show bodies</p>`
+    : html`<p class="soft">${Format.counted(letter.size, "byte")}. Your role may not see bodies</p>`
   return html`<h2>Body</h2>
     ${offer}`
 }
@@ -56,13 +59,13 @@ interface Moment {
   readonly text: Part
 }
 
-/** Its moments in their order: it was published, has failed, and was given up. */
+/** Its moments in order: published, failed attempts, dead-lettered. */
 const momentsOf = ({ history, origin, publishedAt }: Kept): ReadonlyArray<Moment> => [
   ...(publishedAt === undefined ? [] : [{ at: publishedAt, what: "published", text: "" }]),
   ...history.map(({ at, attempt, delay, error }) => ({
     at,
     what: `attempt ${attempt}`,
-    text: html`${error} <span class="soft">→ again after ${Delay.format(delay)}</span>`
+    text: html`${error} <span class="soft">→ retry after ${Delay.format(delay)}</span>`
   })),
   ...(origin === undefined
     ? []
@@ -76,7 +79,7 @@ const momentsOf = ({ history, origin, publishedAt }: Kept): ReadonlyArray<Moment
       ])
 ]
 
-/** The time since the moment before; clocks of several machines may differ. */
+/** The time since the previous moment. It can be negative: clocks of machines differ. */
 const gap = (moments: ReadonlyArray<Moment>, index: number): string => {
   const before = moments[index - 1]
   const passed = before === undefined ? undefined : moments[index]!.at - before.at
@@ -96,13 +99,13 @@ const timeline = (letter: Kept): Html => {
   </ol>`
 }
 
-/** The stack trace of the last error, where there is one, and its reader may see it. */
+/** The stack trace of the last error, for operators who may see it. */
 const stackOf = ({ origin }: Kept): Part => {
   const stack = origin?.error.stack
   return stack === undefined
     ? ""
     : html`<h2>Stack trace</h2>
-        <pre class="panel" tabindex="0" role="region" aria-label="Stack trace">${stack}</pre>`
+        <pre class="panel lines" tabindex="0" role="region" aria-label="Stack trace">${stack}</pre>`
 }
 
 const headersOf = (headers: Kept["headers"]): Html =>
@@ -136,11 +139,16 @@ const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown
 const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
   form(visit, "edit", { ...queryOf(place), cause, letter: letter.key }, html`<button>Edit a copy…</button>`)
 
-/** Says where the id alone does not tell which letter it is. */
+/** Other letters with the same id. */
 const twinsOf = ({ twins: { alike, namesakes } }: Shown): ReadonlyArray<readonly [string, Part]> =>
   namesakes === 1
     ? []
-    : [["letters with this id", `${namesakes}${alike === 1 ? "" : `, ${alike} alike in all: one of those is meant`}`]]
+    : [
+        [
+          "letters with this id",
+          `${namesakes}${alike === 1 ? "" : `, ${alike} of them identical: an action takes one of those`}`
+        ]
+      ]
 
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
@@ -168,14 +176,12 @@ export const letter = (visit: Visit, shown: Shown): Page => {
             >${origin?.error.name ?? "unknown"}</a
           >`
         ],
-        ["reason", origin?.reason ?? "not given up by Requeue"],
+        ["reason", origin?.reason ?? "not dead-lettered by Requeue"],
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
         ...twinsOf(shown),
-        ...(operation === undefined
-          ? []
-          : [["last by operation", html`<span class="mono">${operation}</span>`] as const]),
+        ...(operation === undefined ? [] : [["last operation", html`<span class="mono">${operation}</span>`] as const]),
         ["published", Format.ago(publishedAt, visit.now)],
         ...(trace === undefined
           ? []
@@ -186,6 +192,8 @@ export const letter = (visit: Visit, shown: Shown): Page => {
       ${momentsOf(letter).length === 0 ? html`<p class="soft">None.</p>` : timeline(letter)} ${stackOf(letter)}
       <h2>Headers</h2>
       ${headersOf(shown.headers)}
-      ${letterForms(visit, { place, capabilities: shown.capabilities, cause, letter: letter.key }, "this letter")}`
+      <div class="more">
+        ${letterForms(visit, { place, capabilities: shown.capabilities, cause, letter: letter.key }, "this letter")}
+      </div>`
   }
 }

@@ -1,18 +1,19 @@
-/** Forms about letters: those that are counted, moved aside, written to a file, or removed. */
+/** Forms that count, park, export or remove letters. */
 import type { Capabilities } from "@requeue/core/port"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
-import { queryOf, type Visit } from "../visit.ts"
-import { form, forThose } from "./parts.ts"
+import * as FormToken from "../guard/formToken.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import { crumbs, form, forThose, type Problem, textField } from "./parts.ts"
 
-/** The letters that a form is about: all of a place, those of a cause, or one. */
+/** The letters of a form: all of a place, those of a cause, or one. */
 interface Meant {
   readonly place: Place
   readonly cause?: string
   readonly letter?: string
 }
 
-/** The letters, and the broker that has them. */
+/** The letters and their broker. */
 export interface Held extends Meant {
   readonly capabilities: Capabilities.Capabilities
 }
@@ -23,20 +24,21 @@ const fieldsOf = ({ cause, letter, place }: Meant): Readonly<Record<string, stri
   ...(letter === undefined ? {} : { letter })
 })
 
-/** The effect of a look on the letters, in a sentence that stands before the button. */
+/** The effect of a browse on the letters. */
 export const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
   uncountedBrowse
-    ? "A look changes nothing; while it lasts, nobody else gets the letters"
-    : `${broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
+    ? "A browse changes nothing. Other readers do not get the letters while it runs"
+    : `${broker} counts a browse as a delivery of each letter, and hides the letters from other readers until it ends`
 
-/** The form that counts what a redrive would do. Where that costs something, it says so. */
-export const planForm = (visit: Visit, held: Held, button: Html): Html =>
+/** The form that counts what a redrive would do. `isTold`: the page shows the cost of a browse already. */
+export const planForm = (visit: Visit, held: Held, button: Html, isTold = false): Html =>
   form(
     visit,
     "plan",
     fieldsOf(held),
     html`${!held.capabilities.uncountedBrowse &&
-    html`<span class="soft">It is counted first: ${cost(held.capabilities)}.</span>`}${button}`
+    !isTold &&
+    html`<span class="soft">A dry run counts the letters first. ${cost(held.capabilities)}.</span>`}${button}`
   )
 
 /** A form that is shut. */
@@ -57,13 +59,20 @@ const parkForm = (visit: Visit, meant: Meant, letters: string): Part =>
         "park",
         fieldsOf(meant),
         html`<span class="soft"
-            >Parked letters are in a queue of their own, as they are, until somebody redrives them, or parks them back.
-            Those that are parked already go back among the dead letters.</span
+            >Parked letters move unchanged to a separate queue, until an operator redrives them or parks them back. To
+            park letters that are parked moves them back to the dead-letter queue.</span
           >
           <button>Park ${letters}</button>`
       )
     )
   )
+
+/** The field of a purge that confirms the queue by its name. */
+export const nameField = (queue: string, letters: string, problem?: Problem): Html =>
+  html`<label
+    >Type the queue's name to remove ${letters} for good
+    ${textField("name", problem, { attributes: html`required placeholder="${queue}"` })}</label
+  >`
 
 /** The form that removes letters for good. It needs the queue's name. */
 export const purgeForm = (visit: Visit, fields: Readonly<Record<string, string>>, letters: string): Part =>
@@ -76,14 +85,35 @@ export const purgeForm = (visit: Visit, fields: Readonly<Record<string, string>>
         visit,
         "purge",
         fields,
-        html`<label
-            >Type the queue's name to remove ${letters} for good
-            <input name="name" required autocomplete="off" placeholder="${fields["queue"]}"
-          /></label>
-          <button class="danger">Purge ${letters}</button>`
+        html`${nameField(fields["queue"] ?? "", letters)} <button class="danger">Purge ${letters}</button>`
       )
     )
   )
+
+/** The page of a purge whose form had a wrong field. It has the same form, with the error next to the field. */
+export const purgeAgain = (
+  visit: Visit,
+  {
+    letters,
+    place,
+    route
+  }: { readonly place: Place; readonly letters: string; readonly route: "purge" | "purgeDelayed" },
+  problem: Problem
+): Page => {
+  const hidden = [...problem.typed].filter(([name]) => name !== "name" && name !== FormToken.field)
+  return {
+    title: `Purge ${place.queue}`,
+    body: html`${crumbs(visit, place, route === "purge" ? "deadLetters" : "delayed")}
+      <h1>Purge: ${letters}</h1>
+      <p>Nothing was removed.</p>
+      ${form(
+        visit,
+        route,
+        Object.fromEntries(hidden),
+        html`<div class="ask">${nameField(place.queue, "these", problem)}<button class="danger">Purge</button></div>`
+      )}`
+  }
+}
 
 const exportForm = (visit: Visit, held: Held, letters: string): Part =>
   forThose(
@@ -97,15 +127,15 @@ const exportForm = (visit: Visit, held: Held, letters: string): Part =>
         fieldsOf(held),
         html`<button data-again>Export ${letters}</button>
           <span class="soft"
-            >As lines of JSON, without what is hidden from you: a letter of which something is hidden says so, and no
-            import takes it. <span class="mono">requeue dead-letters export</span> writes all as they are.
+            >The file has one JSON line for each letter. A letter with hidden parts is marked, and an import refuses it.
+            <span class="mono">requeue dead-letters export</span> writes whole letters.
             ${cost(held.capabilities)}.</span
           >`
       )
     )
   )
 
-/** Forms that write letters to a file, move them aside, or remove them. Those of one letter only move it. */
+/** The forms that export, park and purge letters. For one letter there is only the form that parks it. */
 export const letterForms = (visit: Visit, held: Held, letters: string): Part =>
   held.letter === undefined
     ? [exportForm(visit, held, letters), parkForm(visit, held, letters), purgeForm(visit, fieldsOf(held), letters)]

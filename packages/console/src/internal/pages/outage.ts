@@ -1,4 +1,4 @@
-/** A simulated outage: the form that asks for it, its numbers, and two plots on one axis of time. */
+/** A simulated outage: its form, its numbers, and two plots on one time axis. */
 import { Delay } from "@requeue/core"
 import type { Outage, OutageReport } from "@requeue/operations"
 import * as Format from "../format.ts"
@@ -13,11 +13,11 @@ import { alarm, facts } from "./parts.ts"
 export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handlerTime"> {
   readonly share: number
   readonly concurrency: number | undefined
-  /** `undefined`: as it is configured. */
+  /** `undefined`: as configured. */
   readonly consumerBackoff: Outage.Question["consumerBackoff"]
 }
 
-/** The fields as they are at first. */
+/** The default fields. */
 export const usual: Asked = {
   outage: 15 * 60_000,
   rate: 10,
@@ -33,14 +33,14 @@ const field = (name: string, label: string, value: number | undefined, hint = ""
 /></label>`
 
 const choices = [
-  ["", "as it is configured"],
+  ["", "as configured"],
   ["off", "off"],
   ["consecutive", "consecutive failures"],
   ["ratio", "ratio of failures"],
   ["nsq", "every failure"]
 ] as const
 
-/** The form. It changes nothing, so that its address can be given to others. */
+/** The form. It changes nothing, so its address can be shared. */
 const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
   const { concurrency, consumerBackoff, handlerTime, outage, rate, share } = asked
   return html`<form method="get" action="${paths.to("queue")}#outage" class="ask">
@@ -49,7 +49,7 @@ const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
     )}
     ${field("outage", "Minutes", outage / 60_000)} ${field("rate", "Messages a second", rate)}
     ${field("failing", "Failing, %", Axis.percent(100 * share))} ${field("handler", "Handler, ms", handlerTime)}
-    ${field("concurrency", "Handlers", concurrency, "enough")}
+    ${field("concurrency", "Handlers", concurrency, "default")}
     <label
       >Consumer backoff
       <select name="backoff">
@@ -66,15 +66,15 @@ const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
 const digits = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
 const whole = (n: number): string => Format.count(Math.round(n))
 
-/** The median, and where nine of ten lie. */
+/** The median, and the range of nine in ten rounds. */
 const range = ({ high, low, median }: OutageReport.Range, show: (n: number) => string, isAlarming = false): Html =>
   html`<span class="${isAlarming && high > 0 ? "alarm" : "strong"}">${show(median)}</span>${show(low) !== show(high) &&
     html` <span class="soft">${show(low)} to ${show(high)}</span>`}`
 
-/** Columns of a plot: its shapes have no more points, whatever is simulated. */
+/** The most columns of a plot. */
 const columns = 150
 
-/** Values spread over columns; a column of several has the largest. */
+/** Values spread over columns; a column of several values has the largest. */
 const spread = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const count = Math.min(columns, values.length)
   return Array.from({ length: count }, (_, column) => {
@@ -129,7 +129,7 @@ export const area = (
 const ended = ({ cut, recovery, rounds, unrecovered }: OutageReport.OutageReport): Html => {
   if (recovery === null) {
     return cut === rounds
-      ? html`<span class="alarm">unknown: it was too much to simulate to its end</span>`
+      ? html`<span class="alarm">unknown: the simulation was too large to finish</span>`
       : html`<span class="alarm">never</span>`
   }
   return html`${range(recovery, Delay.format)} <span class="soft">after its end</span>${unrecovered > 0 &&
@@ -143,8 +143,8 @@ const report = (found: OutageReport.OutageReport): Html => {
   const loads = backlog.runs.map((runs) => (1000 * runs) / backlog.slice)
   return html`${cut > 0 &&
     alarm(
-      "It was cut short.",
-      "So much happens that only its beginning was simulated. Give a lower rate, and multiply the result"
+      "The simulation stopped early.",
+      "It has too many events, so only its beginning was simulated. Give a lower rate and multiply the result"
     )}
     ${facts([
       ["messages", range(messages, whole)],
@@ -154,16 +154,16 @@ const report = (found: OutageReport.OutageReport): Html => {
       ...(discarded.high > 0 ? [["discarded", range(discarded, whole, true)] as const] : []),
       ["largest backlog", range(peakBacklog, whole)],
       ["largest load", html`${range(peakLoad, digits.format.bind(digits))} <span class="soft">runs a second</span>`],
-      ["all is through", ended(found)]
+      ["recovered", ended(found)]
     ])}
     <p class="soft">
       ${rounds === 1
         ? "One outage was simulated"
-        : `The medians of ${rounds} simulated outages, and where nine of ten lie`};
-      the plots are of the first.
+        : `The medians of ${rounds} simulated outages, and the range of nine in ten`};
+      the plots show the first.
     </p>
     <div class="two">
-      ${area("Load on what is down: handler runs a second", loads, { length, total })}
+      ${area("Load on the failing dependency: handler runs a second", loads, { length, total })}
       ${area("Backlog: messages that are ready, delayed or in a handler", backlog.values, { length, total })}
     </div>`
 }
@@ -172,11 +172,12 @@ const report = (found: OutageReport.OutageReport): Html => {
 export const section = (visit: Visit, place: Place, asked: Asked, answer: Result | undefined): Html => {
   const found: Part =
     answer !== undefined &&
-    ("field" in answer ? alarm("It is not simulated.", `${answer.detail}. ${answer.remedy}.`) : report(answer))
+    ("field" in answer ? alarm("The outage was not simulated.", `${answer.detail}. ${answer.remedy}.`) : report(answer))
   return html`<section class="part" id="outage" aria-labelledby="outage-title">
     <h2 id="outage-title">Simulate an outage</h2>
     <p class="soft">
-      What its handler needs is down, while messages keep coming. Nothing is sent, and no broker is asked.
+      A dependency of the handler is down while messages keep arriving. The simulation sends no message and asks no
+      broker.
     </p>
     ${form(visit, place, asked)} ${found}
   </section>`

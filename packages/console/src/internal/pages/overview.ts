@@ -1,4 +1,4 @@
-/** The page of all queues of all brokers. */
+/** The overview: the queues of all brokers. */
 import { Delay } from "@requeue/core"
 import { QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
@@ -7,6 +7,7 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { BrokerView, QueueView } from "../work/overview.ts"
 import { alarm } from "./parts.ts"
+import { held } from "./report.ts"
 import { spark } from "./spark.ts"
 
 type Status = QueueStatus.QueueStatus
@@ -14,7 +15,7 @@ type Status = QueueStatus.QueueStatus
 interface Column {
   readonly field: QueueStatus.Field
   readonly title: string
-  /** `undefined` where nobody can tell. */
+  /** `undefined` where the broker does not report it. */
   readonly number: (status: Status) => number | undefined
   readonly show?: (value: number) => string
   /** Whether the number needs a person. */
@@ -23,7 +24,7 @@ interface Column {
 
 const isSome = (_: Status, value: number): boolean => value > 0
 
-/** Messages wait, and nobody takes them. */
+/** Messages wait, and the queue has no consumer. */
 const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
 
 /** The numbers of a queue. */
@@ -47,7 +48,7 @@ const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
   html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
 
-/** The number of those in backoff, which leads to them. */
+/** The number of messages in backoff, as a link to them. */
 const delayed = (visit: Visit, place: Place, text: string): Html =>
   html`<a href="${visit.paths.to("delayed", queryOf(place))}">${text}</a>`
 
@@ -63,20 +64,31 @@ const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column
   if (status === undefined || value === undefined) {
     return html`<td class="n zero" data-label="${title}">${line}<span title="unknown">–</span></td>`
   }
-  const text = `${show(value)}${QueueStatus.remarksOf(status)[field] === undefined ? "" : "*"}`
+  const isMissing = field === "dead" && status.dead.length > 0 && status.dead.every((each) => each.isMissing)
+  const text = isMissing ? "missing" : `${show(value)}${QueueStatus.remarksOf(status)[field] === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
   const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
   const content = field === "dead" || field === "delayed" ? leading[field]() : text
-  return html`<td class="${kind}" data-label="${title}">${line}${content}${field === "delayed" && soonest(status)}</td>`
+  const more = { dead: () => heldOf(status), delayed: () => soonest(status) }
+  const all = [line, content, (field === "dead" || field === "delayed") && more[field]()]
+  return html`<td class="${kind}" data-label="${title}">${all}</td>`
+}
+
+/** Letters that readers hold, in all dead-letter queues of a queue. */
+const heldOf = ({ dead }: Status): Part => {
+  const all = dead.filter(({ isHeld }) => isHeld)
+  const isCounted = all.every((each) => each.held !== undefined)
+  const number = all.reduce((sum, each) => sum + (each.held ?? 0), 0)
+  return held({ held: isCounted ? number : undefined, isHeld: all.length > 0 })
 }
 
 /** The dead-letter queues of a queue that has several. */
 const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part =>
   dead.length > 1 &&
   dead.map(
-    ({ count, queue }) =>
+    ({ count, isMissing, queue }) =>
       html` <a class="soft" href="${visit.paths.to("deadLetters", queryOf({ broker, queue }))}"
-        >${queue} ${count === undefined ? "–" : Format.count(count)}</a
+        >${queue} ${isMissing ? "missing" : count === undefined ? "–" : Format.count(count)}</a
       >`
   )
 
@@ -92,7 +104,7 @@ const write = (visit: Visit, broker: string, view: QueueView, id: string): Html 
   </tr>`
 }
 
-/** Rows that were written: they change with the answers of brokers alone, and many look at them. */
+/** Rendered rows, which all open pages share. A row changes only with the answer of its broker. */
 const written = new WeakMap<QueueView, Html>()
 
 const row = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
@@ -101,7 +113,7 @@ const row = (visit: Visit, broker: string, view: QueueView, id: string): Html =>
   return row
 }
 
-/** Each remark once, with the sign of the numbers that it is on. */
+/** Each remark once, with the mark of its numbers. */
 export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => {
   const known = statuses
     .flatMap((status) => status ?? [])
@@ -114,10 +126,10 @@ export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyAr
   return [...new Set(all)]
 }
 
-/** Milliseconds after which an answer has its age told. While somebody watches, most are newer. */
+/** Milliseconds after which an answer shows its age. While a page is open, most answers are newer. */
 const fresh = 8000
 
-/** How many queues there are, and how much of them is known. */
+/** The number of queues, the age of their oldest answer, and how many have not answered. */
 const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Html => {
   const silent = queues.filter(({ status }) => status === undefined).length
   return html`<span class="soft"
@@ -125,21 +137,23 @@ const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Ht
     now - asOf > fresh &&
     html`, the oldest answer ${Format.ago(asOf, now)}`}${trouble === undefined &&
     silent > 0 &&
-    html`, ${Format.count(silent)} have not answered yet: <a href="${paths.to("overview")}">look again</a>`}</span
+    html`, ${Format.count(silent)} have not answered yet: <a href="${paths.to("overview")}">reload</a>`}</span
   >`
 }
 
-/** A broker's name, and how it is. */
+/** A broker's name and its state. */
 const head = (visit: Visit, view: BrokerView, id: string): Html => {
   const { missing, name, trouble, troubleAt = visit.now } = view
   const title =
-    visit.now - troubleAt > fresh ? html`It did not answer ${Format.ago(troubleAt, visit.now)}.` : "It does not answer."
+    visit.now - troubleAt > fresh
+      ? html`The broker did not answer ${Format.ago(troubleAt, visit.now)}.`
+      : "The broker does not answer."
   return html`<div id="${id}">
     <h2 id="broker-${name}">
       <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name} ${known(visit, view)}
     </h2>
     ${trouble !== undefined && alarm(title, trouble)}
-    ${missing.map((text) => alarm("A part of it does not answer.", text))}
+    ${missing.map((text) => alarm("A part of the broker does not answer.", text))}
   </div>`
 }
 
@@ -171,7 +185,7 @@ const broker = (visit: Visit, view: BrokerView, index: number): Html =>
     </table>
   </section>`
 
-/** The parts of the overview that change, by their ids. */
+/** The parts of the overview that change, by their element ids. */
 export const parts = (visit: Visit, brokers: ReadonlyArray<BrokerView>): ReadonlyMap<string, Html> =>
   new Map([
     ...brokers.flatMap((view, index) => [

@@ -1,11 +1,18 @@
-/** Parts that pages have in common. */
+/** Parts that several pages use. */
 import type { Action } from "../../Authorization.ts"
 import * as FormToken from "../guard/formToken.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Visit } from "../visit.ts"
-import type { routes } from "../paths.ts"
+import type { Place, routes } from "../paths.ts"
+import { queryOf, type Visit } from "../visit.ts"
 
-/** The fields of a form that nobody sees, and what is between its tags. */
+/** Links to the overview, and to the dead letters or another page of a queue. */
+export const crumbs = (visit: Visit, place: Place, route: "deadLetters" | "delayed" = "deadLetters"): Html =>
+  html`<p class="crumbs">
+    <a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker} /
+    <a href="${visit.paths.to(route, queryOf(place))}">${place.queue}</a>${place.filter !== undefined && " (filtered)"}
+  </p>`
+
+/** A form with hidden fields. */
 export const form = (
   { paths, token }: Visit,
   route: keyof typeof routes,
@@ -17,11 +24,38 @@ export const form = (
   )}${content}
 </form>`
 
-/** A part that only those see who may do it. */
+/** A part for operators who may do the action. */
 export const forThose = ({ may }: Visit, action: Action, part: Part): Part => may.has(action) && part
 
-/** A remark that asks for a person. */
+/** A remark that needs a person. */
 export const alarm = (title: Part, text: Part): Html => html`<p class="note"><b>${title}</b> <span>${text}</span></p>`
+
+/** A form field that was wrong, and what the operator typed into the fields of the form. */
+export interface Problem {
+  readonly field: string
+  readonly text: string
+  readonly typed: URLSearchParams
+}
+
+/** A text field. After a problem it has what was typed, and the field that was wrong shows the error. */
+export const textField = (
+  name: string,
+  problem: Problem | undefined,
+  { attributes, value = "" }: { readonly value?: string; readonly attributes?: Part }
+): Part => {
+  const isWrong = problem?.field === name
+  const shown = problem?.typed.get(name) ?? value
+  return [
+    html`<input
+      name="${name}"
+      value="${shown}"
+      autocomplete="off"
+      ${attributes}
+      ${isWrong && html`aria-invalid="true" aria-describedby="wrong-${name}" autofocus`}
+    />`,
+    isWrong && html` <span class="alarm" id="wrong-${name}">${problem.text}</span>`
+  ]
+}
 
 /** A list of names and values. */
 export const facts = (entries: ReadonlyArray<readonly [name: string, value: Part]>): Html =>

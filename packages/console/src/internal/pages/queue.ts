@@ -12,16 +12,17 @@ import * as Differences from "./differences.ts"
 import * as Outage from "./outage.ts"
 import { columns, remarks } from "./overview.ts"
 import { alarm, facts } from "./parts.ts"
+import { held, missing } from "./report.ts"
 import * as Schedule from "./schedule.ts"
 
-/** A queue, and all that is known of it. */
+/** A queue and what is known about it. */
 export interface Shown extends Differences.Shown {
   /** Its numbers; `undefined` where the broker does not answer. */
   readonly status: QueueStatus.QueueStatus | undefined
-  /** Why the broker does not tell, or parts of it. */
+  /** Why the broker, or a part of it, does not answer. */
   readonly trouble: ReadonlyArray<string>
   readonly asked: Outage.Asked
-  /** The simulated outage, where somebody has asked for it. */
+  /** The result of a simulated outage; `undefined` where the address asks for none. */
   readonly answer: Result | undefined
 }
 
@@ -47,17 +48,26 @@ const numbers = (status: QueueStatus.QueueStatus): Html => {
   </ul>`}`
 }
 
-/** Its dead-letter queues, with their numbers where they are known. */
+/** Its dead-letter queues and their counts. */
 const deadLetters = ({ paths }: Visit, { place: { broker }, queue, status }: Shown): Html => {
   const queues = RetryPolicy.deadLetterQueues(queue.retry, queue.name)
-  const countOf = (name: string) => status?.dead.find((each) => each.queue === name)?.count
+  const letters = (name: string): Part => {
+    const dead = status?.dead.find((each) => each.queue === name)
+    if (dead?.isMissing === true) return html` ${missing()}`
+    return (
+      dead?.count !== undefined &&
+      html` <span class="${dead.count > 0 ? "alarm" : "soft"}">${Format.counted(dead.count, "letter")}</span>${held(
+          dead
+        )}`
+    )
+  }
   return html`<p>
-    ${queues.length === 0 && html`<span class="soft">It keeps no dead letters.</span>`}${queues.map((name, index) => {
-      const count = countOf(name)
-      return html`${index > 0 && " · "}<a href="${paths.to("deadLetters", { broker, queue: name })}">${name}</a
-        >${count !== undefined &&
-        html` <span class="${count > 0 ? "alarm" : "soft"}">${Format.counted(count, "letter")}</span>`}`
-    })}
+    ${queues.length === 0 && html`<span class="soft">Its policy keeps no dead letters.</span>`}${queues.map(
+      (name, index) =>
+        html`${index > 0 && " · "}<a href="${paths.to("deadLetters", { broker, queue: name })}">${name}</a>${letters(
+            name
+          )}`
+    )}
   </p>`
 }
 
@@ -78,7 +88,9 @@ const planned = ({ comparison: { compared, plan }, queue }: Shown): Part => {
   return html`<section class="part" aria-labelledby="plan">
     <h2 id="plan">
       Its plan on ${plan.broker}
-      <span class="soft">delays: ${plan.delays}${compared === undefined && ", as on the newest version"}</span>
+      <span class="soft"
+        >delays: ${plan.delays}${compared === undefined && ", as on the newest version of the broker"}</span
+      >
     </h2>
     <div class="scroll" tabindex="0" role="region" aria-label="Diagram of the plan">
       ${Diagram.diagram(plan, nodes)}
@@ -114,7 +126,7 @@ export const queue = (visit: Visit, shown: Shown): Page => {
           true && html` <span class="alarm">paused</span>`}
       </h1>
       ${trouble.map((text) =>
-        alarm(status === undefined ? "The broker does not answer." : "A part of it does not answer.", text)
+        alarm(status === undefined ? "The broker does not answer." : "A part of the broker does not answer.", text)
       )}
       ${status !== undefined && numbers(status)}
       <section class="part" aria-labelledby="dead">

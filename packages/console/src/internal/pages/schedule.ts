@@ -1,13 +1,13 @@
-/** The schedule of a policy as a plot, and as a table for whoever does not see plots. */
+/** The schedule of a policy as a plot and as a table. */
 import { Delay, type RetryPolicy } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import * as Axis from "./axis.ts"
 
-/** Positions of a plot's sides, in percent; the numbers of attempts stand left of it. */
+/** The sides of the plot in percent; the numbers of attempts are on its left. */
 const sides = [7, 98] as const
 
-/** An attempt, and when it begins: the shortest and the longest time since the first one. */
+/** An attempt, and the shortest and longest time from the first attempt to it. */
 interface Attempt {
   readonly number: number
   readonly from: number
@@ -19,15 +19,15 @@ const attemptsOf = (schedule: RetryPolicy.Description["schedule"]): ReadonlyArra
   ...schedule.map(({ attempt, elapsed: [from, to] }) => ({ number: attempt + 1, from, to }))
 ]
 
-/** The end of the attempts that are listed, in words. */
+/** The end of the listed attempts in words. */
 const endOf = ({ schedule, worstCase }: RetryPolicy.Description, { maxAge, maxAttempts }: RetryPolicy.RetryPolicy) => {
   const listed = schedule.length + 1
   const isAll = listed >= maxAttempts || (schedule.at(-1)?.elapsed[1] ?? 0) >= maxAge || schedule.length < 100
   const { elapsed: [soonest, latest] = [0, 0] } = schedule.at(-1) ?? {}
-  if (isAll) return soonest === latest ? "given up" : `given up, after ${Delay.format(latest)} at the latest`
-  if (worstCase === Number.POSITIVE_INFINITY) return "and so on, without an end"
+  if (isAll) return soonest === latest ? "dead-lettered" : `dead-lettered after ${Delay.format(latest)} at the latest`
+  if (worstCase === Number.POSITIVE_INFINITY) return "and so on, without end"
   const more = Number.isFinite(maxAttempts) ? `${Format.count(maxAttempts - listed)} more` : "so on"
-  return `and ${more}; given up after ${Delay.format(worstCase)} at the latest`
+  return `and ${more}; dead-lettered after ${Delay.format(worstCase)} at the latest`
 }
 
 const band = ({ from, number, to }: Attempt, before: Attempt | undefined, axis: Axis.Axis, step: number): Html => {
@@ -56,7 +56,7 @@ const band = ({ from, number, to }: Attempt, before: Attempt | undefined, axis: 
   /></g>`
 }
 
-/** The numbers of attempts that there is room for. */
+/** The numbers of attempts that fit. */
 const numbers = (attempts: ReadonlyArray<Attempt>, step: number): ReadonlyArray<Html> => {
   const each = Math.ceil(13 / step)
   return attempts
@@ -75,7 +75,7 @@ const numbers = (attempts: ReadonlyArray<Attempt>, step: number): ReadonlyArray<
     )
 }
 
-/** The plot: an attempt in each line, from left to right as time goes by. */
+/** The plot: one attempt a line, with time from left to right. */
 export const plot = (description: RetryPolicy.Description, policy: RetryPolicy.RetryPolicy): Html => {
   const { schedule, text } = description
   const attempts = attemptsOf(schedule)
@@ -109,7 +109,7 @@ export const plot = (description: RetryPolicy.Description, policy: RetryPolicy.R
 const span = ([low, high]: readonly [number, number]): string =>
   low === high ? Delay.format(high) : `${Delay.format(low)} to ${Delay.format(high)}`
 
-/** The same as a table. */
+/** The schedule as a table. */
 export const table = ({ schedule }: RetryPolicy.Description): Part =>
   schedule.length > 0 &&
   html`<details class="table">
@@ -135,8 +135,8 @@ export const table = ({ schedule }: RetryPolicy.Description): Part =>
     </table>
   </details>`
 
-/** The legend: what bands and lines are. */
+/** The legend of bands and marks. */
 export const legend = ({ schedule }: RetryPolicy.Description): string => {
   const isSpread = schedule.some(({ delay: [low, high] }) => low < high)
-  return `Each line is an attempt. ${isSpread ? "A band is the time within which it comes, a mark the middle of that" : "A mark is when it comes"}, without handler runs and waiting in the queue.`
+  return `Each line is an attempt. ${isSpread ? "A band is the time in which it begins, a mark the middle of that time" : "A mark is the time at which it begins"}, without handler runs and waiting in the queue.`
 }

@@ -1,10 +1,10 @@
-/** Sparklines: how a number was lately, as far as this process has seen it. Each has the same size, whatever it shows. */
+/** Sparklines: the recent values of a number that this process has seen. All have the same size. */
 import { Delay } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html } from "../html.ts"
 import * as History from "../work/history.ts"
 
-/** The height of its lines, in units of the picture. A step is one unit wide. */
+/** The height of a line in units of the picture. A step is one unit wide. */
 const height = 14
 
 interface Point {
@@ -15,7 +15,7 @@ interface Point {
 const pointsOf = (samples: ReadonlyArray<History.Sample>, field: "ready" | "dead"): ReadonlyArray<Point> =>
   samples.flatMap(({ step, [field]: value }) => (value === undefined ? [] : [{ step, value }]))
 
-/** A line through all points, with gaps where there are none. Runs of one height are one stroke. */
+/** A line through all points, with gaps between them. Points of one height in a row are one stroke. */
 const pathOf = (points: ReadonlyArray<Point>, last: number, most: number): string => {
   const y = ({ value }: Point): number => Math.round(10 * (1 + height * (1 - value / most))) / 10
   return points
@@ -29,7 +29,7 @@ const pathOf = (points: ReadonlyArray<Point>, last: number, most: number): strin
     .join("")
 }
 
-/** How it went, in words. */
+/** The course of the number in words. */
 const words = (points: ReadonlyArray<Point>): string => {
   const values = points.map(({ value }) => value)
   const [first, last] = [points[0]!, points.at(-1)!]

@@ -1,7 +1,9 @@
-/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit. */
+/** The actions of operators. Each has a form on a page, and its lines in the audit. */
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"
+import { job } from "../pages/jobs.ts"
+import { purgeAgain } from "../pages/letterForms.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import * as Shown from "../shown.ts"
@@ -9,16 +11,16 @@ import { jobQuery, queryOf, type Visit } from "../visit.ts"
 import * as Alone from "../work/alone.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import { type Job, roleOf, type Work } from "../work/job.ts"
+import { type Job, roleOf, type Staged, type Work } from "../work/job.ts"
 import * as Park from "../work/park.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
 import * as Selection from "../work/selection.ts"
-import { numberOf, wrong } from "./fields.ts"
+import { numberOf, orAgain, wrong, wrongName } from "./fields.ts"
 import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, type Located, placeOf, type Route } from "./route.ts"
 
-/** The letters of an earlier job, unless the fields mean others. */
+/** The letters of an earlier job. Fails where the fields select others. */
 const selectedBefore = (
   fields: URLSearchParams,
   job: Job | undefined,
@@ -29,11 +31,11 @@ const selectedBefore = (
   return job !== undefined && JSON.stringify(given) === JSON.stringify([queryOf(job.place), cause, letter])
     ? Effect.succeed(job.selection)
     : Effect.fail(
-        new Refusal({ status: 409, detail: "no job has these letters", remedy: "Nothing was done. Look again" })
+        new Refusal({ status: 409, detail: "no job has these letters", remedy: "Nothing was done. Browse again" })
       )
 }
 
-/** The letters that the fields mean. */
+/** The letters that the fields select. */
 export const selectionOf = (
   { fields, visit }: Asking,
   { jobs, looks, redact }: Dependencies,
@@ -43,7 +45,7 @@ export const selectionOf = (
   if (again !== null) return selectedBefore(fields, jobs.of(again), place)
   const [cause, letter] = [fields.get("cause") ?? undefined, fields.get("letter") ?? undefined]
   if (cause !== undefined && !/^[\da-f]{16}$/.test(cause)) {
-    return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
+    return Effect.fail(wrong("there is no such cause", "Nothing was done. Browse again"))
   }
   const group = looks.of(place)?.groups.find((each) => CauseId.of(each) === cause)
   const kept =
@@ -53,7 +55,7 @@ export const selectionOf = (
       ?.letters.of(group)
       .find(({ key }) => key === letter)
   if (letter !== undefined && kept === undefined) {
-    return Effect.fail(new Refusal({ status: 404, detail: "there is no such letter", remedy: "Look again" }))
+    return Effect.fail(new Refusal({ status: 404, detail: "there is no such letter", remedy: "Browse again" }))
   }
   const one = kept && Shown.letter(redact, kept, place, false)
   return Effect.succeed({
@@ -74,7 +76,7 @@ export const selectionOf = (
   })
 }
 
-/** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
+/** Begins a job, and redirects to its page. A job that changes the queue makes its browses out of date. */
 export const begin = (
   { visit: { operator, paths } }: { readonly visit: Visit },
   { jobs, looks, turns }: Dependencies,
@@ -84,10 +86,10 @@ export const begin = (
   const alone = Alone.make({ looks, turns }, operator, work)
   const forgetting: Work = {
     ...alone,
-    run: (...args) =>
+    run: (job) =>
       Effect.ensuring(
-        alone.run(...args),
-        Effect.sync(() => looks.forget(place))
+        alone.run(job),
+        Effect.sync(() => looks.forget(place, job.id))
       )
   }
   return Effect.map(jobs.begin(work.kind === "plan" ? alone : forgetting, operator), (job) => ({
@@ -114,21 +116,26 @@ const working =
 export const planRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working(({ fields }, connection, { place, selection }) =>
-    Effect.map(targetOf(fields, connection), (to) => Redrive.plan(connection, place.queue, selection, to))
-  )
+  answer: (asking, dependencies) =>
+    working(({ fields }, connection, { place, selection }) =>
+      Effect.map(targetOf(fields, connection), (to) => {
+        // Letters that came back from the redrive before do not use up more of their redrives.
+        const operation = dependencies.jobs.of(fields.get("again") ?? "")?.operation
+        return Redrive.plan(connection, place.queue, selection, { to, operation })
+      })
+    )(asking, dependencies)
 }
 
-/** The queue that letters are to go to: one that is configured; `undefined` for those that they came from. */
+/** The target queue: a configured queue; `undefined` for the queues that the letters came from. */
 export const targetOf = (fields: URLSearchParams, { name, queues }: Connection) => {
   const to = fields.get("to") ?? ""
   if (to === "") return Effect.undefined
   return queues.some((queue) => queue.name === to)
     ? Effect.succeed(to)
-    : Effect.fail(wrong(`${name} has no queue ${to} that is configured`, "Nothing was done. Choose one"))
+    : Effect.fail(wrong(`no queue ${to} is configured on ${name}`, "Nothing was done. Choose a queue of the list"))
 }
 
-/** The dry run that a form is from: one of the same letters, which has ended well. */
+/** The dry run of a form: it has the same letters, and has ended without an error. */
 const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Selected) => {
   const job = jobs.of(id)
   return job?.kind === "plan" &&
@@ -142,42 +149,80 @@ const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Select
     : Effect.fail(
         new Refusal({
           status: 409,
-          detail: "nobody has counted these letters",
+          detail: "no dry run has counted these letters",
           remedy: "Nothing was done. Count first"
         })
       )
 }
 
-/** Redrives what a dry run has counted. */
+/** The most first stages of a redrive, and letters of a stage. */
+const mostStages = { stages: 20, letters: 1_000_000 }
+
+/** The sizes of stages in a field; the default stages where it is empty. */
+const sizesOf = (fields: URLSearchParams): Effect.Effect<ReadonlyArray<number>, Refusal> => {
+  const sizes = (fields.get("stages") ?? "").split(/[\s,;]+/).filter((text) => text !== "")
+  const isSize = (text: string) => /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= mostStages.letters
+  if (sizes.length === 0) return Effect.succeed(Redrive.stages)
+  return sizes.length <= mostStages.stages && sizes.every(isSize)
+    ? Effect.succeed(sizes.map(Number))
+    : Effect.fail(
+        wrong(
+          `stages must be up to ${mostStages.stages} whole numbers from 1 to ${mostStages.letters}, such as 1, 10, 100`,
+          "Nothing was done. Go back and change it",
+          "stages"
+        )
+      )
+}
+
+/** The stages that the fields ask for; `undefined` to redrive all letters at once. */
+const stagedOf = (fields: URLSearchParams): Effect.Effect<Staged | undefined, Refusal> =>
+  Effect.gen(function* () {
+    const how = fields.get("how")
+    if (how === "at-once") return undefined
+    if (how !== "stages") return yield* wrong("how must be stages or at-once", "Nothing was done")
+    const percent = yield* numberOf(fields, "stopAt", "decimal", 0, 100)
+    return { stages: yield* sizesOf(fields), stopAt: percent === undefined ? Redrive.stopAt : percent / 100 }
+  })
+
+/** Redrives the letters that a dry run has counted. */
 export const redriveRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: (asking, dependencies) =>
-    working(({ fields }, connection, selected) =>
+  answer: (asking, dependencies) => {
+    const { fields, visit } = asking
+    const redriven = working((_, connection, selected) =>
       Effect.gen(function* () {
         const plan = yield* planOf(dependencies, fields.get("plan") ?? "", selected)
-        const how = fields.get("how")
-        if (how !== "stages" && how !== "at-once") {
-          return yield* wrong("how must be stages or at-once", "Nothing was done")
-        }
         const rate = yield* numberOf(fields, "rate", "decimal", 0.001, 100_000)
-        return Redrive.redrive(connection, selected.place.queue, { plan, isStaged: how === "stages", rate })
+        return Redrive.redrive(connection, selected.place.queue, { plan, staged: yield* stagedOf(fields), rate })
       })
     )(asking, dependencies)
+    return orAgain(redriven, fields, (problem) => job(visit, dependencies.jobs.of(fields.get("plan") ?? "")!, problem))
+  }
 }
 
-/** Removes letters of a queue for good, those of a cause or all, when its name has been typed. */
+/** Removes letters of a queue for good, those of a cause or all, after the operator has typed the queue's name. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
-  answer: working(({ fields }, connection, { place: { queue }, selection }) =>
-    selection.letter === undefined && fields.get("name") === queue
-      ? Effect.succeed(Purge.make(connection, queue, selection))
-      : Effect.fail(wrong(`the name that was typed is not ${queue}, or one letter is meant`, "Nothing was removed"))
-  )
+  answer: (asking, dependencies) =>
+    Effect.gen(function* () {
+      const located = yield* placeOf(asking.fields, dependencies)
+      const { connection, place } = located
+      const selection = yield* selectionOf(asking, dependencies, located)
+      const letters = selection.title
+      const purged = Effect.suspend(() => {
+        if (selection.letter !== undefined) return wrong("a purge of one letter is not possible", "Nothing was removed")
+        if (asking.fields.get("name") !== place.queue) return wrongName(place.queue)
+        return begin(asking, dependencies, place, Purge.make(connection, place.queue, selection))
+      })
+      return yield* orAgain(purged, asking.fields, (problem) =>
+        purgeAgain(asking.visit, { place, letters, route: "purge" }, problem)
+      )
+    })
 }
 
-/** Moves letters of a dead-letter queue aside, or back. */
+/** Parks letters of a dead-letter queue, or moves parked letters back. */
 export const parkRoute: Route = {
   method: "POST",
   needs: "redrive",
@@ -186,7 +231,7 @@ export const parkRoute: Route = {
   )
 }
 
-/** Stops a job. Whoever may begin it may stop it. */
+/** Stops a job. The role that may begin it may stop it. */
 export const stopRoute: Route = {
   method: "POST",
   needs: "redrive",
@@ -195,8 +240,8 @@ export const stopRoute: Route = {
       const job = yield* jobOf(fields, dependencies)
       const needs = roleOf[job.kind]
       if (!visit.may.has(needs)) {
-        const detail = `a ${job.kind} is stopped by the role ${needs}`
-        return yield* new Refusal({ status: 403, detail, remedy: "It goes on. Ask somebody who has it" })
+        const detail = `only the role ${needs} can stop a ${job.kind}`
+        return yield* new Refusal({ status: 403, detail, remedy: "The job goes on. Ask an operator with that role" })
       }
       const operation: Audit.Operation = {
         id: job.id,
@@ -206,12 +251,11 @@ export const stopRoute: Route = {
         queues: [job.place.queue],
         options: {}
       }
-      // What stops is never held up: an audit that fails is told afterwards.
+      // A failing audit does not delay the stop: its error follows.
       dependencies.jobs.stop(job.id)
       yield* Effect.mapError(
         Audit.around(dependencies.audit, operation)(Effect.void),
-        ({ detail, status }) =>
-          new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Mend the audit" })
+        ({ detail, status }) => new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Fix the audit" })
       )
       return { to: visit.paths.to("job", jobQuery(job)) }
     })

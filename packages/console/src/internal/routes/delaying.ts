@@ -1,9 +1,10 @@
-/** Messages that wait for a retry or a delivery for later: what is known of them, looks, and their removal. */
+/** Delayed messages: their numbers, browses and purges. */
 import { AuditLine, QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import type { Queue } from "../../BrokerSource.ts"
 import { delayed, titleOf } from "../pages/delayed.ts"
+import { purgeAgain } from "../pages/letterForms.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import * as ShownWaiting from "../shownWaiting.ts"
@@ -12,7 +13,7 @@ import type { Connection } from "../work/connections.ts"
 import * as Deadline from "../work/deadline.ts"
 import * as Delayed from "../work/delayed.ts"
 import * as Pause from "../work/pause.ts"
-import { wrong } from "./fields.ts"
+import { orAgain, wrong, wrongName } from "./fields.ts"
 import { type Asking, type Dependencies, type Route, unknown } from "./route.ts"
 
 interface Meant {
@@ -21,7 +22,7 @@ interface Meant {
   readonly place: Place
 }
 
-/** The queue that the fields name: one that is configured, and no other. */
+/** The configured queue that the fields name. */
 const meantBy = (fields: URLSearchParams, { connections }: Dependencies): Effect.Effect<Meant, Refusal> => {
   const [broker, name] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
   const connection = connections.get(broker)
@@ -32,7 +33,7 @@ const meantBy = (fields: URLSearchParams, { connections }: Dependencies): Effect
     : Effect.succeed({ connection, queue, place: { broker, queue: name } })
 }
 
-/** All that the broker tells without a look. */
+/** The numbers that the broker reports without a browse. */
 const known = ({ connection, queue }: Meant, { timeout }: Dependencies) =>
   Deadline.within(
     connection.name,
@@ -46,7 +47,7 @@ const known = ({ connection, queue }: Meant, { timeout }: Dependencies) =>
     )
   )
 
-/** The page without a look. */
+/** The page without a browse. */
 export const delayedRoute: Route = {
   method: "GET",
   needs: "view",
@@ -58,7 +59,7 @@ export const delayedRoute: Route = {
     })
 }
 
-/** The messages and errors of a look as people may see them. */
+/** The messages and errors of a browse as people may see them. */
 const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found) =>
   Effect.gen(function* () {
     const pause = yield* Pause.make
@@ -68,7 +69,7 @@ const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, foun
     return { ...found, messages }
   })
 
-/** Looks at the messages. It is in the audit where a look counts as a delivery. */
+/** Browses the messages. The audit has it where the broker counts a browse as a delivery. */
 export const lookRoute: Route = {
   method: "POST",
   needs: "view",
@@ -102,14 +103,14 @@ export const lookRoute: Route = {
 
 const gone = new Refusal({
   status: 409,
-  detail: "nobody has seen this error in the last look",
-  remedy: "Nothing was removed. Look again"
+  detail: "the last browse has not found this error",
+  remedy: "Nothing was removed. Browse again"
 })
 
-/** The messages that the form means: all, or those of an error that a look has found. */
+/** The messages of the form: all, or those with an error that a browse has found. */
 const selectionOf = ({ fields, visit }: Asking, { delayed }: Dependencies, place: Place) => {
   const id = fields.get("cause") ?? ""
-  if (id === "") return Effect.fail(wrong("nobody has chosen which messages are meant", "Nothing was removed"))
+  if (id === "") return Effect.fail(wrong("no messages are chosen", "Nothing was removed. Choose all, or an error"))
   if (id === Delayed.all) return Effect.succeed(Delayed.selection(undefined, "all delayed messages"))
   const cause = delayed.of(place, id)
   return cause === undefined
@@ -117,19 +118,23 @@ const selectionOf = ({ fields, visit }: Asking, { delayed }: Dependencies, place
     : Effect.succeed(Delayed.selection(id, titleOf(visit.shown(cause, place))))
 }
 
-/** Removes messages that wait for good, all or those of an error, when the queue's name has been typed. */
+/** Removes delayed messages for good, all or those with an error, after the operator has typed the queue's name. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
   answer: (asking, dependencies) =>
     Effect.gen(function* () {
       const { connection, place, queue } = yield* meantBy(asking.fields, dependencies)
-      if (asking.fields.get("name") !== queue.name) {
-        return yield* wrong(`the name that was typed is not ${queue.name}`, "Nothing was removed")
-      }
+      const { fields, visit } = asking
       const selection = yield* selectionOf(asking, dependencies, place)
-      const work = Delayed.purge(connection, queue, selection)
-      const job = yield* dependencies.jobs.begin(work, asking.visit.operator)
-      return { to: asking.visit.paths.to("job", jobQuery(job)) }
+      const purged = Effect.gen(function* () {
+        if (fields.get("name") !== queue.name) return yield* wrongName(queue.name)
+        const work = Delayed.purge(connection, queue, selection)
+        const job = yield* dependencies.jobs.begin(work, visit.operator)
+        return { to: visit.paths.to("job", jobQuery(job)) }
+      })
+      return yield* orAgain(purged, fields, (problem) =>
+        purgeAgain(visit, { place, letters: selection.title, route: "purgeDelayed" }, problem)
+      )
     })
 }

@@ -1,4 +1,4 @@
-/** A copy of a letter is edited, seen with its differences, and redriven. Each step is a form. */
+/** Editing a copy of a letter: edit it, see its differences, redrive it. Each step is a form. */
 import { AuditLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
@@ -9,7 +9,7 @@ import * as Body from "../work/body.ts"
 import * as Drafts from "../work/drafts.ts"
 import * as Edit from "../work/edit.ts"
 import { begin, targetOf } from "./acting.ts"
-import { wrong } from "./fields.ts"
+import { orAgain, wrong } from "./fields.ts"
 import { found } from "./reading.ts"
 import { type Dependencies, placeOf, type Route } from "./route.ts"
 
@@ -17,10 +17,14 @@ const both = ({ may }: Visit): Effect.Effect<void, Refusal> =>
   may.has("bodies")
     ? Effect.void
     : Effect.fail(
-        new Refusal({ status: 403, detail: "whoever edits a letter sees its body", remedy: "Ask somebody who may" })
+        new Refusal({
+          status: 403,
+          detail: "only the role bodies can edit a letter",
+          remedy: "Ask an operator with that role"
+        })
       )
 
-/** Those who edit the letter of a draft as well, and the jobs that have redriven an edited copy of it. */
+/** Other drafts of the same letter, and the jobs that have redriven an edited copy of it. */
 const otherwise = ({ drafts, jobs }: Dependencies, draft: Drafts.Draft) => {
   const { key, opened, operator, place } = draft
   const edits = jobs
@@ -39,7 +43,7 @@ const otherwise = ({ drafts, jobs }: Dependencies, draft: Drafts.Draft) => {
   }
 }
 
-/** Begins an edit: the letter is looked for, and its body shown. */
+/** Begins an edit: finds the letter and shows its body. */
 export const editRoute: Route = {
   method: "POST",
   needs: "redrive",
@@ -50,7 +54,7 @@ export const editRoute: Route = {
       const { broker, queue } = place
       const asked = fields.get("letter")
       const kept = found(dependencies, place, fields.get("cause") ?? "")?.letters.find(({ key }) => key === asked)
-      // Without a look of now, nobody knows its id, which the audit names.
+      // The audit names the id of the letter, which only a browse has.
       if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
       const operation: Audit.Operation = {
         id: AuditLine.newId(),
@@ -67,8 +71,8 @@ export const editRoute: Route = {
         catch: () => Body.hookFailed
       })
       if (typeof begun === "string") {
-        const remedy = "Nothing was changed. In a program, deadLetters.edit takes any bytes"
-        return yield* new Refusal({ status: 409, detail: `it cannot be edited here: ${begun}`, remedy })
+        const remedy = "Nothing was changed. In a program, deadLetters.edit accepts any bytes"
+        return yield* new Refusal({ status: 409, detail: `the console cannot edit this letter: ${begun}`, remedy })
       }
       dependencies.drafts.add(begun)
       const targets = connection.queues.map(({ name }) => name)
@@ -82,7 +86,11 @@ const draftOf = (fields: URLSearchParams, { operator }: Visit, { drafts }: Depen
   return draft !== undefined && draft.operator === operator
     ? Effect.succeed(draft)
     : Effect.fail(
-        new Refusal({ status: 409, detail: "this draft is not here any more", remedy: "Open the letter, and edit it" })
+        new Refusal({
+          status: 409,
+          detail: "the console has forgotten this draft",
+          remedy: "Open the letter and edit it again"
+        })
       )
 }
 
@@ -96,18 +104,24 @@ export const previewRoute: Route = {
       yield* both(visit)
       const draft = yield* draftOf(fields, visit, dependencies)
       const connection = dependencies.connections.get(draft.place.broker)!
-      const to = yield* targetOf(fields, connection)
-      if (to === undefined && draft.letter.origin === undefined) {
-        return yield* wrong("nobody knows the queue that the letter came from", "Go back, and choose a queue")
-      }
-      const written = Drafts.write(draft, fields.get("headers") ?? "", fields.get("body") ?? "")
-      if (typeof written === "string") return yield* wrong(written, "Nothing was done. Go back, and change it")
-      dependencies.drafts.add(written)
-      return { page: preview(visit, written, { to, ...otherwise(dependencies, written) }) }
+      const shown = Effect.gen(function* () {
+        const to = yield* targetOf(fields, connection)
+        if (to === undefined && draft.letter.origin === undefined) {
+          return yield* wrong("the letter does not name the queue that it came from", "Choose a queue", "to")
+        }
+        const written = Drafts.write(draft, fields.get("headers") ?? "", fields.get("body") ?? "")
+        if (typeof written === "string") return yield* wrong(written, "Nothing was done. Go back and change it", "body")
+        dependencies.drafts.add(written)
+        return { page: preview(visit, written, { to, ...otherwise(dependencies, written) }) }
+      })
+      const targets = connection.queues.map(({ name }) => name)
+      return yield* orAgain(shown, fields, (problem) =>
+        editor(visit, draft, { targets, ...otherwise(dependencies, draft) }, problem)
+      )
     })
 }
 
-/** Redrives the copy that was seen. */
+/** Redrives the copy that the operator has seen. */
 export const sendRoute: Route = {
   method: "POST",
   needs: "redrive",
@@ -120,13 +134,13 @@ export const sendRoute: Route = {
       const { since } = otherwise(dependencies, draft)
       if (since !== undefined) {
         const detail = `job ${since.id} of ${since.operator} has redriven an edited copy of this letter meanwhile`
-        return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. See what became of it" })
+        return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done", job: since.id })
       }
       if (draft.copy === undefined || fields.get("copy") !== Drafts.nameOf(draft)) {
         return yield* new Refusal({
           status: 409,
-          detail: "the copy is not the one that was seen",
-          remedy: "Nothing was done. See the difference again"
+          detail: "the copy has changed since its difference was shown",
+          remedy: "Nothing was done. Look at the difference again"
         })
       }
       return yield* begin({ visit }, dependencies, draft.place, Edit.make(connection, draft, to))

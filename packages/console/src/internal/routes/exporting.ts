@@ -6,16 +6,16 @@ import * as Export from "../work/export.ts"
 import { selectionOf } from "./acting.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** Exports that run at a time: each holds a page of letters. */
+/** The most exports at the same time: each holds a page of letters. */
 const most = 2
 
 const tooMany = new Refusal({
   status: 409,
   detail: `${most} exports run already`,
-  remedy: "Nothing was exported. Wait for the end of one"
+  remedy: "Nothing was exported. Try again when one has ended"
 })
 
-/** Writes letters to a file, those of a cause or all. The lines come while the letters are read. */
+/** Exports letters of a cause, or all, to a file. It sends lines while it reads letters. */
 export const exportRoute: Route = {
   method: "POST",
   needs: "bodies",

@@ -1,11 +1,29 @@
-/** Fields of forms. */
+/** Fields of forms, and forms that are shown again. */
 import * as Effect from "effect/Effect"
+import type { Problem } from "../pages/parts.ts"
 import { Refusal } from "../refusal.ts"
+import type { Page, Reply } from "../visit.ts"
 
-/** The refusal of a field. */
-export const wrong = (detail: string, remedy: string) => new Refusal({ status: 400, detail, remedy })
+/** The refusal of a form. `field` is the field that is wrong. */
+export const wrong = (detail: string, remedy: string, field?: string) =>
+  new Refusal({ status: 400, detail, remedy, ...(field === undefined ? {} : { field }) })
 
-/** A number from a field, as people write it; `undefined` where it is empty. */
+/** The refusal of a purge whose typed name is not that of the queue. */
+export const wrongName = (queue: string) => wrong(`the typed name is not ${queue}`, "Nothing was removed", "name")
+
+/** Answers a page that shows the form again, where one of its fields is wrong. */
+export const orAgain = <E>(
+  reply: Effect.Effect<Reply, E | Refusal>,
+  typed: URLSearchParams,
+  page: (problem: Problem) => Page
+): Effect.Effect<Reply, E | Refusal> =>
+  Effect.catchIf(
+    reply,
+    (error): error is Refusal & { readonly field: string } => error instanceof Refusal && error.field !== undefined,
+    ({ detail: text, field }) => Effect.succeed({ page: page({ field, text, typed }), status: 400 as const })
+  )
+
+/** Reads a number from a field; `undefined` where the field is empty. */
 export const numberOf = (
   fields: URLSearchParams,
   name: string,
@@ -19,6 +37,6 @@ export const numberOf = (
   return (kind === "whole" ? /^\d+$/ : /^\d+(?:\.\d+)?$/).test(text) && value >= min && value <= max
     ? Effect.succeed(value)
     : Effect.fail(
-        wrong(`${name} must be a ${kind} number from ${min} to ${max}`, "Nothing was done. Go back, and change it")
+        wrong(`${name} must be a ${kind} number from ${min} to ${max}`, "Nothing was done. Go back and change it", name)
       )
 }

@@ -1,17 +1,17 @@
-/** Filters of letters, as they travel in addresses and forms: with the names and texts of the command line's flags. */
+/** Filters of letters in addresses and forms, with the names and texts of the CLI's flags. */
 import { Metadata } from "@requeue/core/port"
 import { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Refusal } from "../refusal.ts"
 import { wrong } from "./fields.ts"
 
-/** A filter that was asked for; `search` is what addresses have of it. */
+/** A filter; `search` has its fields in an address. */
 export interface Asked {
   readonly filter: LetterFilter.LetterFilter
   readonly search: Readonly<Record<string, string>>
 }
 
-/** Reads a part of a filter, or says why it is none: completes "must". */
+/** Reads a part of a filter. Returns the error as a text that begins with "must". */
 type Read = (text: string) => LetterFilter.LetterFilter | string
 
 const isReason = (text: string): text is Metadata.Reason => Metadata.reasons.some((reason) => reason === text)
@@ -32,10 +32,10 @@ const parts: Readonly<Record<string, Read>> = {
   id: (id) => LetterFilter.idProblem(id) ?? { id: [id] }
 }
 
-/** Characters of the longest part. */
+/** The most characters of a part. */
 const longest = 200
 
-/** The filter that fields have; `undefined` where they have none. */
+/** Returns the filter of the fields; `undefined` without one. */
 export const of = (fields: URLSearchParams): Effect.Effect<Asked | undefined, Refusal> => {
   let filter: LetterFilter.LetterFilter = {}
   const search: Record<string, string> = {}
@@ -44,7 +44,7 @@ export const of = (fields: URLSearchParams): Effect.Effect<Asked | undefined, Re
     if (text === "") continue
     const part = text.length > longest ? `must have at most ${longest} characters` : read(text)
     if (typeof part === "string") {
-      return Effect.fail(wrong(`the filter ${name} ${part}`, "Nothing was done. Go back, and change it"))
+      return Effect.fail(wrong(`the filter ${name} ${part}`, "Nothing was done. Go back and change it", name))
     }
     filter = { ...filter, ...part }
     search[name] = text

@@ -1,4 +1,4 @@
-/** Parts of pages that change, as they change. */
+/** Streams of the changing parts of pages. */
 import * as Effect from "effect/Effect"
 import { causes } from "../pages/deadLetters.ts"
 import { progress } from "../pages/jobs.ts"
@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts"
 import { jobOf } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** All queues. It changes for as long as somebody watches. */
+/** The overview. Its stream has no end. */
 export const liveOverviewRoute: Route = {
   method: "GET",
   needs: "view",
@@ -16,13 +16,13 @@ export const liveOverviewRoute: Route = {
       const brokers = overviews.map(({ watch }) => watch(now))
       return { parts: parts({ ...visit, now }, brokers), isOver: false }
     }
-    // A page that was open while the console began anew has asked nobody.
+    // After a restart of the console, an open page has not asked the brokers yet.
     const asked = Effect.forEach(overviews, ({ look }) => look, { concurrency: "unbounded" })
     return Effect.as(asked, { live: { read } })
   }
 }
 
-/** A look that runs. */
+/** A running browse. */
 export const liveLookRoute: Route = {
   method: "GET",
   needs: "view",
@@ -31,20 +31,20 @@ export const liveLookRoute: Route = {
       const { place } = yield* placeOf(fields, dependencies)
       const first = dependencies.looks.of(place)
       if (first === undefined) {
-        return yield* new Refusal({ status: 404, detail: "nobody has looked", remedy: "Look again" })
+        return yield* new Refusal({ status: 404, detail: "there is no browse of this queue", remedy: "Browse again" })
       }
       let last = first
       const read = (now: number) => {
         const look = dependencies.looks.of(place)
         last = look ?? last
-        // One that is forgotten has ended, whether somebody saw that or not.
+        // A forgotten browse has ended.
         return { body: causes({ ...visit, now }, last), isOver: look === undefined || look.ended !== undefined }
       }
       return { live: { read } }
     })
 }
 
-/** A job that runs. */
+/** A running job. */
 export const liveJobRoute: Route = {
   method: "GET",
   needs: "view",

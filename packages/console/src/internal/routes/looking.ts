@@ -1,4 +1,4 @@
-/** Looks that somebody asks for, since they may cost something: at letters, and for the body of one. */
+/** Browses on request, because they may cost something: browses of letters, and the search for a body. */
 import { AuditLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
@@ -10,7 +10,7 @@ import { numberOf } from "./fields.ts"
 import { capabilitiesOf, letterPage } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** Begins a look. It is in the audit where it changes something: where each letter counts as delivered. */
+/** Begins a browse. The audit has it where the broker counts a browse as a delivery. */
 export const lookRoute: Route = {
   method: "POST",
   needs: "view",

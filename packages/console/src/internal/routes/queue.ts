@@ -14,7 +14,7 @@ import type { Queue } from "../../BrokerSource.ts"
 
 const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
-/** The queue that the fields name: one that is configured, and no other. */
+/** The configured queue that the fields name. */
 const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
   const [broker, name] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
   const connection = connections.get(broker)
@@ -25,7 +25,7 @@ const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
     : Effect.succeed({ connection, queue: found })
 }
 
-/** All that the broker tells of itself and of the queue. */
+/** The report of the broker about itself and the queue. */
 const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry }: Queue) =>
   connection
     .use((broker) =>
@@ -44,7 +44,7 @@ const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry 
 
 const backoffs = [...ConsumerBackoff.forms, "off"] as const
 
-/** The outage that the fields ask for. */
+/** The outage of the fields. */
 const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
   Effect.gen(function* () {
     const minutes = yield* numberOf(fields, "outage", "decimal", 0.01, 1440)
@@ -67,11 +67,11 @@ const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
     }
   })
 
-/** Work that ends when its client has gone, who would not see its result. */
+/** Runs work until the client disconnects. */
 const whileHere = <A, E>(signal: AbortSignal, work: Effect.Effect<A, E>): Effect.Effect<A, E | Refusal> => {
   const gone = Effect.callback<never, Refusal>((resume) => {
     const end = () =>
-      resume(Effect.fail(new Refusal({ status: 503, detail: "the client has gone", remedy: "Ask again" })))
+      resume(Effect.fail(new Refusal({ status: 503, detail: "the client has disconnected", remedy: "Try again" })))
     if (signal.aborted) return end()
     signal.addEventListener("abort", end)
     return Effect.sync(() => signal.removeEventListener("abort", end))
@@ -79,7 +79,7 @@ const whileHere = <A, E>(signal: AbortSignal, work: Effect.Effect<A, E>): Effect
   return Effect.raceFirst(work, gone)
 }
 
-/** A queue: its numbers, its configuration, its plan compared with the broker, and an outage where one is asked for. */
+/** A queue: its numbers, its configuration, its plan compared with the broker, and a simulated outage on request. */
 export const queueRoute: Route = {
   method: "GET",
   needs: "view",

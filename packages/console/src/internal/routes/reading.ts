@@ -1,8 +1,8 @@
-/** Pages that are read. */
-import { DeadLetters } from "@requeue/operations"
+/** Pages that change nothing. */
+import { DeadLetters, QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { deadLetters } from "../pages/deadLetters.ts"
+import { deadLetters, filterAgain } from "../pages/deadLetters.ts"
 import { group } from "../pages/group.ts"
 import { job, jobs } from "../pages/jobs.ts"
 import { letter } from "../pages/letter.ts"
@@ -20,6 +20,7 @@ import * as Deadline from "../work/deadline.ts"
 import * as Park from "../work/park.ts"
 import * as Pause from "../work/pause.ts"
 import * as Selection from "../work/selection.ts"
+import { orAgain } from "./fields.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view", answer })
@@ -34,50 +35,62 @@ export const overviewRoute = view(({ visit }, { overviews }) =>
 
 const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
 
-/** All that a broker tells of a queue and of itself. One that does not answer now hides nothing that is known without it. */
+/** The report of a broker about a dead-letter queue. Without an answer, the page shows what the console knows. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
   Effect.gen(function* () {
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const home = Park.homeOf(connection, queue)
-    const counted = connection.use(({ admin }) =>
-      Effect.gen(function* () {
-        const dead = yield* DeadLetters.make(queue)
-        const aside = home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined
-        const count = Effect.flatMap(dead.exists, (exists) => (exists ? dead.count : Effect.succeed(0)))
-        return yield* Effect.all([count, aside], { concurrency: "unbounded" })
-      })
-    )
+    const counted = connection.use((broker) => {
+      const aside = home === undefined ? QueueStatus.deadIn(broker, DeadLetters.parkingQueue(queue)) : Effect.undefined
+      return Effect.all([QueueStatus.deadIn(broker, queue), aside], { concurrency: "unbounded" })
+    })
     const told = yield* Effect.match(inTime(dependencies, connection)(counted), {
-      onFailure: ({ message }) => ({ count: undefined, parked: undefined, trouble: message }),
-      onSuccess: ([count, aside]) => ({
-        count,
-        parked: aside?.isMissing === true ? 0 : aside?.ready,
-        trouble: undefined
-      })
+      onFailure: ({ message }) => ({ dead: undefined, parked: undefined, trouble: message }),
+      onSuccess: ([dead, aside]) => ({ dead, parked: aside?.count, trouble: undefined })
     })
     return { capabilities, home, ...told }
   })
 
-/** The causes of a queue. A first look that costs nothing begins by itself. */
-export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
-  Effect.gen(function* () {
+/** Milliseconds for which a failed browse is not repeated: a page that reloads itself begins no browse after each failure. */
+const repeatAfter = 5000
+
+/** Forgets a browse that does not describe the queue any more. */
+const forgetStale = (
+  { looks }: Dependencies,
+  place: Place,
+  { capabilities, dead }: Pick<Effect.Success<ReturnType<typeof asked>>, "capabilities" | "dead">,
+  now: number
+): void => {
+  const look = looks.of(place)
+  if (look?.ended === undefined || dead === undefined) return
+  const isFailed = capabilities.uncountedBrowse && look.trouble !== undefined && now - look.ended >= repeatAfter
+  const isEmpty = look.trouble === undefined && look.progress.browsed === 0 && (dead.count ?? 0) > 0
+  if (dead.isMissing || isFailed || isEmpty) looks.forget(place)
+}
+
+/** The causes of a queue. Where a browse costs nothing, the first one begins with the page. */
+export const deadLettersRoute = view(({ fields, visit }, dependencies) => {
+  const page = Effect.gen(function* () {
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
-    const { looks } = dependencies
-    const { count, ...known } = yield* asked(dependencies, connection, place.queue)
-    // Letters that have come since a look that saw none: it does not say that all is well.
-    const last = looks.of(place)
-    if (last?.progress.browsed === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
+    const { jobs, looks } = dependencies
+    const known = yield* asked(dependencies, connection, place.queue)
+    forgetStale(dependencies, place, known, visit.now)
+    const isFree = known.capabilities.uncountedBrowse && known.dead !== undefined && !known.dead.isMissing
     const begun =
-      looks.of(place) === undefined && known.capabilities.uncountedBrowse && known.trouble === undefined
+      looks.of(place) === undefined && isFree
         ? yield* looks.begin(connection, place, {
             operator: visit.operator,
             limit: longest,
             filter: filter && Selection.filtering(filter, visit.now, dependencies.redact, place)
           })
         : undefined
-    return { page: deadLetters(visit, { ...known, place, filter, count, look: looks.of(place) ?? begun }) }
+    const look = looks.of(place) ?? begun
+    const now = { look, outdated: looks.outdated(place), running: jobs.running(place) }
+    return { page: deadLetters(visit, { ...known, ...now, place, filter }) }
   })
-)
+  const place = { broker: fields.get("broker") ?? "", queue: fields.get("queue") ?? "" }
+  return orAgain(page, fields, (problem) => filterAgain(visit, place, problem))
+})
 
 /** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
@@ -90,7 +103,7 @@ export const capabilitiesOf = (dependencies: Dependencies, connection: Connectio
     }
   )
 
-/** A cause that the last look has found, and its letters. */
+/** A cause that the last browse has found, and its letters. */
 export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
@@ -100,7 +113,7 @@ export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
 const visible = ({ may }: Visit, { redact }: Dependencies, place: Place, letter: Kept) =>
   Shown.letter(redact, letter, place, may.has("bodies"))
 
-/** The letters of a cause. Where the look is over, its page is the one to go on from. */
+/** The letters of a cause. Redirects to the queue where the browse is forgotten. */
 export const groupRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
@@ -154,7 +167,13 @@ export const jobOf = (fields: URLSearchParams, { jobs }: Dependencies) => {
   const id = fields.get("id") ?? ""
   const job = jobs.of(id)
   return job === undefined
-    ? Effect.fail(new Refusal({ status: 404, detail: `there is no job ${id}`, remedy: "Jobs end with the process" }))
+    ? Effect.fail(
+        new Refusal({
+          status: 404,
+          detail: `there is no job ${id}`,
+          remedy: "The console forgets jobs when its process ends. The audit has them"
+        })
+      )
     : Effect.succeed(job)
 }
 

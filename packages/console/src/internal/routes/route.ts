@@ -1,4 +1,4 @@
-/** A route: who may take it, and what it answers. */
+/** A route: its method, the role that it needs, and its answer. */
 import type { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Action } from "../../Authorization.ts"
@@ -23,7 +23,7 @@ import type { Overview } from "../work/overview.ts"
 import * as Park from "../work/park.ts"
 import * as Filters from "./filters.ts"
 
-/** All that routes work with. */
+/** The dependencies of routes. */
 export interface Dependencies {
   readonly connections: ReadonlyMap<string, Connection>
   /** The queues of each broker. */
@@ -37,11 +37,11 @@ export interface Dependencies {
   readonly delayed: Delayed.Memory
   readonly events: Events
   readonly showEvent: ShowEvent
-  /** Lets brokers be asked for changes while somebody reads events. */
+  /** Asks brokers for changes while a page of events is open. */
   readonly watch: Watch
   readonly audit: Audit.Write
   readonly redact: Redact
-  /** Milliseconds that a broker has to answer what a page waits for. */
+  /** Milliseconds that a page waits for a broker. */
   readonly timeout: number
   readonly traceUrl: TraceUrl
 }
@@ -50,32 +50,32 @@ export interface Dependencies {
 export interface Asking {
   readonly visit: Visit
   readonly fields: URLSearchParams
-  /** Aborted when the client has gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** A route. Those of `POST` change or cost something. */
+/** A route. A `POST` changes or costs something. */
 export interface Route {
   readonly method: "GET" | "POST"
   readonly needs: Action
-  /** Bytes of the largest form. Default: those of names, an id and a token. */
+  /** The most bytes of its form. Default: enough for names, an id and a token. */
   readonly formLimit?: number | undefined
   readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
 }
 
-/** A place that is configured. */
+/** A configured place. */
 export interface Located {
   readonly connection: Connection
   readonly place: Place
   readonly filter: LetterFilter.LetterFilter | undefined
 }
 
-/** The refusal of what is not configured. */
+/** The refusal of a name that is not configured. */
 export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
 /**
- * The dead-letter queue that the fields name: one of a queue that is configured, or where its letters are parked, and no other;
- * and the filter that they have.
+ * Returns the dead-letter queue and the filter of the fields. The queue must be a dead-letter queue of a configured queue, or
+ * have its parked letters.
  */
 export const placeOf = (fields: URLSearchParams, { connections }: Dependencies): Effect.Effect<Located, Refusal> => {
   const [broker, queue] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
@@ -87,5 +87,5 @@ export const placeOf = (fields: URLSearchParams, { connections }: Dependencies):
         place: { broker, queue, ...(asked === undefined ? {} : { filter: asked.search }) },
         filter: asked?.filter
       }))
-    : Effect.fail(unknown(`no queue on ${broker} has its dead letters in ${queue}`))
+    : Effect.fail(unknown(`no configured queue on ${broker} has its dead letters in ${queue}`))
 }

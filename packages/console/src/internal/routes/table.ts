@@ -1,4 +1,4 @@
-/** All routes, by their path. */
+/** All routes by path. */
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Editing from "./editing.ts"
@@ -40,5 +40,5 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.liveOverview, Live.liveOverviewRoute]
 ]
 
-/** The routes at a path; none where there is no page. */
+/** Returns the routes of a path. */
 export const at = (path: string): ReadonlyArray<Route> => all.flatMap(([own, route]) => (own === path ? [route] : []))

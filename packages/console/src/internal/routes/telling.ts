@@ -1,13 +1,13 @@
-/** Events, as they happen. */
+/** The page of events, and its stream. */
 import * as Effect from "effect/Effect"
 import { chosen, type Choice, events, kindOf, placeOf, table } from "../pages/events.ts"
 import type { Html } from "../html.ts"
 import type { Dependencies, Route } from "./route.ts"
 
-/** Milliseconds between two tables of a stream. */
+/** The least milliseconds between two tables of a stream. */
 const interval = 1000
 
-/** The choice that the fields name, of queues that are configured. */
+/** The chosen events, of configured queues. */
 const choiceOf = (fields: URLSearchParams, { connections }: Dependencies): Choice => {
   const of = fields.get("of") ?? ""
   const places = [...connections.values()].flatMap(({ name, queues }) => [
@@ -24,7 +24,7 @@ const choiceOf = (fields: URLSearchParams, { connections }: Dependencies): Choic
   }
 }
 
-/** The events that are meant, as the visitor may see them. */
+/** The chosen events as the operator may see them. */
 const shownTo = (mayBodies: boolean, { events: all, showEvent }: Dependencies, choice: Choice) =>
   chosen(all.all(), choice).map((told) => showEvent(told, mayBodies))
 
@@ -47,7 +47,7 @@ export const eventsRoute: Route = {
     })
 }
 
-/** Events as they come: a table each second at most, and only where there are new ones. */
+/** The stream of new events: at most one table a second. */
 export const liveEventsRoute: Route = {
   method: "GET",
   needs: "view",

@@ -1,4 +1,4 @@
-/** Gives a job the letters of its queue: the console's own looks have none of them while it takes or counts them. */
+/** Gives a job all letters of its queue: browses of this console hold none while the job takes or counts them. */
 import { Delay } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
@@ -7,10 +7,10 @@ import { Trouble } from "./connections.ts"
 import type { Work } from "./job.ts"
 import type { Looks } from "./looks.ts"
 
-/** Milliseconds for which a job waits until looks have given their letters back: a body is looked for as long at most. */
+/** Milliseconds that a job waits until browses have returned their letters. The search for a body takes no longer. */
 const timeout = 30_000
 
-/** All that has letters of queues, but jobs. */
+/** The readers of queues that are not jobs. */
 export interface Readers {
   readonly looks: Looks
   readonly turns: Turns
@@ -22,9 +22,8 @@ const taking =
     turns.reduceRight((inner, turn) => turn.withPermits(1)(inner), work)
 
 /**
- * The work, behind the looks of its queue: those at letters end when it begins, as whoever acts is not to wait for them, and one for
- * a body is waited for. Looks that begin meanwhile wait for its end, unless it waits for what becomes of letters, which
- * may take hours.
+ * Returns the work with its queue to itself. It ends the browses of the queue, and waits for the search for a body. Browses that
+ * begin meanwhile wait until the work ends, except where it waits for the outcome of letters, which may take hours.
  */
 export const make = ({ looks, turns }: Readers, operator: string, work: Work): Work => {
   const { connection, isLong = false, queue } = work
@@ -33,8 +32,8 @@ export const make = ({ looks, turns }: Readers, operator: string, work: Work): W
     ...work,
     run: (job) =>
       Effect.suspend(() => {
-        const all = [looks.end(place, `it was ended by job ${job.id} of ${operator}, which works on ${queue}`)]
-        // An export takes that for a body itself.
+        const all = [looks.end(place, `job ${job.id} of ${operator} ended the browse, because it works on ${queue}`)]
+        // An export takes the semaphore of bodies itself.
         if (work.kind !== "export") all.push(turns(place))
         let hasAll = false
         const begin = Effect.sync(() => void (hasAll = true))
@@ -43,7 +42,7 @@ export const make = ({ looks, turns }: Readers, operator: string, work: Work): W
           : taking(all)(Effect.andThen(begin, work.run(job)))
         const late = new Trouble({
           broker: connection.name,
-          message: `a look of this console has not given the letters of ${queue} back within ${Delay.format(timeout)}`
+          message: `a browse in this console has not returned the letters of ${queue} within ${Delay.format(timeout)}. Start the job again`
         })
         const limit = Effect.flatMap(Effect.sleep(timeout), () => (hasAll ? Effect.never : Effect.fail(late)))
         return Effect.raceFirst(run, limit)

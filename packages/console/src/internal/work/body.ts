@@ -1,4 +1,4 @@
-/** The body of one letter, which is looked for when somebody asks, and redacted before anybody sees it. */
+/** The body of one letter: found on request, and redacted before it is shown. */
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -12,21 +12,21 @@ import * as Json from "./json.ts"
 import { longest } from "./looks.ts"
 import * as Selection from "./selection.ts"
 
-/** A body as it is shown. */
+/** A body for a page. */
 export type Body = (
   | { readonly _tag: "Text"; readonly kind: "JSON" | "text"; readonly text: string }
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array }
 ) & {
-  /** Bytes of the body, as it is in the queue. */
+  /** Bytes of the body in the queue. */
   readonly size: number
-  /** Whether all of it was read; else it is the beginning. */
+  /** Whether all of it was read; else only its beginning. */
   readonly isWhole: boolean
 }
 
-/** Bytes of a body that is read whole: what it costs to show one has a bound. Of a larger one, those of the beginning are read. */
+/** The most bytes of a body that is read whole, and the bytes that are read of a larger one. They limit the cost of a page. */
 export const limits = { whole: 256 * 1024, beginning: 64 * 1024 }
 
-/** Characters of a body that are shown. */
+/** The most characters of a body that are shown. */
 export const longestText = 100_000
 
 const inflates: ReadonlyMap<string | undefined, typeof createGunzip> = new Map([
@@ -34,7 +34,7 @@ const inflates: ReadonlyMap<string | undefined, typeof createGunzip> = new Map([
   ["deflate", createInflate]
 ])
 
-/** The beginning of what a few kilobytes inflate to, which may be gigabytes. */
+/** Decompresses the beginning only: a few kilobytes may inflate to gigabytes. */
 const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Array): Promise<Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
@@ -48,7 +48,7 @@ const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Arr
   return Buffer.concat(chunks)
 }
 
-/** The body before it was compressed, where its headers say how it was and that is true. */
+/** Returns the decompressed body, where its headers name its compression correctly; else the body. */
 export const plain = ({
   body,
   headers
@@ -58,19 +58,19 @@ export const plain = ({
   return Effect.promise(() => inflated(make(), body).catch(() => body))
 }
 
-/** Bytes as text; `undefined` where they are none. */
+/** Bytes as text; `undefined` where they are not a text. */
 export const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
   try {
-    // UTF-16 is UTF-8 as well, but with NUL between its letters; nothing would be found in that.
+    // UTF-16 is valid UTF-8 with NUL between its letters, in which the hook would find nothing.
     if (bytes.includes(0)) return undefined
-    // The beginning may end within a character.
+    // The beginning may end inside a character.
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole })
   } catch {
     return undefined
   }
 }
 
-/** Text as JSON; `undefined` where it is none. */
+/** Text as JSON; `undefined` where it is not JSON. */
 export const jsonOf = (text: string): { readonly value: unknown; readonly text: string } | undefined => {
   try {
     return { value: JSON.parse(text) as unknown, text } // The type of any JSON.
@@ -79,7 +79,7 @@ export const jsonOf = (text: string): { readonly value: unknown; readonly text: 
   }
 }
 
-/** A value as JSON; `undefined` where it is none: too deep, or made by a hook. */
+/** A value as JSON; `undefined` where that fails: it is too deep, or comes from a hook. */
 export const written = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)
@@ -88,18 +88,18 @@ export const written = (value: unknown): string | undefined => {
   }
 }
 
-/** The text itself where nothing of it was hidden or is said twice: what was parsed has lost digits of large numbers. */
+/** Returns the text itself where nothing is hidden and no key repeats: the parsed value loses digits of large numbers. */
 const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
   Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
 
-/** The refusal of what nobody can say how it may be seen. */
+/** The refusal after the hook has failed. */
 export const hookFailed = new Refusal({
   status: 503,
   detail: "the redact hook failed",
-  remedy: "Nothing is shown. Mend the hook"
+  remedy: "Nothing is shown. Fix the hook"
 })
 
-/** A hook that throws hides everything. */
+/** Where the hook throws, everything is hidden. */
 const redacted = (redact: Redact, content: Content, place: Place): Effect.Effect<Content, Refusal> =>
   Effect.try({ try: () => redact(content, place), catch: () => hookFailed })
 
@@ -125,13 +125,13 @@ const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Eff
     return { _tag: "Text", kind: "JSON", text: printed(shown, json), ...told }
   })
 
-/** Milliseconds after which nobody waits for a letter any more, as it may be behind 100,000 others. */
+/** Milliseconds until the search for a letter ends: it may be after 100,000 others. */
 const timeout = 30_000
 
-/** Takes turns at a queue: a look gives its letters to no other one meanwhile, which would not find its own. */
+/** Takes the semaphore of a queue: two searches at the same time would hide letters from each other. */
 export type Turns = (place: Place) => Semaphore.Semaphore
 
-/** Turns for each queue. */
+/** A semaphore for each queue. */
 export const turns = (): Turns => {
   const all = new Map<string, Semaphore.Semaphore>()
   return ({ broker, queue }) => {
@@ -142,7 +142,7 @@ export const turns = (): Turns => {
   }
 }
 
-/** Looks for a letter by its key. */
+/** Finds a letter by its key. */
 export const search = (
   connection: Connection,
   queue: string,
@@ -156,13 +156,13 @@ export const search = (
     const found = yield* Deadline.within(connection.name, timeout)(turn.withPermits(1)(look))
     const [letter] = found
     if (letter === undefined) {
-      const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`
-      return yield* new Refusal({ status: 404, detail, remedy: "It may have been redriven. Look again" })
+      const detail = `the letter is not among the first ${longest} of ${queue}, or another reader holds it`
+      return yield* new Refusal({ status: 404, detail, remedy: "The letter may have been redriven. Browse again" })
     }
     return letter
   })
 
-/** Looks for a letter by its key, and shows its body. */
+/** Finds a letter by its key, and returns its body. */
 export const find = (
   connection: Connection,
   queue: string,

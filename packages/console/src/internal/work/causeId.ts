@@ -1,4 +1,4 @@
-/** A short name of a cause, the same in every look and every process. */
+/** A short id of a cause, the same in every browse and every process. */
 import type { DeadLetters } from "@requeue/operations"
 import { createHash } from "node:crypto"
 

@@ -1,6 +1,6 @@
 /**
- * Queues compared with their brokers: all that each needs, and how much of that is there. All who look share one comparison of a queue, and few run on a
- * broker at a time, since each has a connection of its own.
+ * Compares queues with their brokers: the objects that each queue needs, and their states. All requests share one comparison of a
+ * queue, and few run on a broker at the same time, because each opens a connection.
  */
 import { Delay } from "@requeue/core"
 import { type Adapter, type Capabilities, type Plan } from "@requeue/core/port"
@@ -20,30 +20,30 @@ interface Compared {
   readonly plan: Plan.Plan
   readonly inspection: Plan.Inspection
   readonly capabilities: Capabilities.Capabilities
-  /** When it was, in milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** A comparison, as far as there is one. */
+/** A comparison, or why there is none. */
 export interface Comparison {
   readonly compared: Compared | undefined
-  /** The plan; where the broker does not answer, that for its newest version. */
+  /** The plan; where the broker does not answer, the plan for its newest version. */
   readonly plan: Plan.Plan | undefined
   /** Why there is no comparison. */
   readonly trouble: string | undefined
-  /** Why it cannot be planned on this broker at all. */
+  /** Why this broker cannot have the queue. */
   readonly refusal: string | undefined
 }
 
 const nothing: Comparison = { compared: undefined, plan: undefined, trouble: undefined, refusal: undefined }
 
-/** Compares a queue with its broker; it waits no longer than a page does. */
+/** Compares a queue with its broker, within the time limit of a page. */
 export type Compare = (connection: Connection, queue: Queue) => Effect.Effect<Comparison>
 
-/** Milliseconds for which a comparison is good, and after which one is given up. */
+/** Milliseconds for which a comparison is valid, and until one times out. */
 const lasts = { good: 10_000, tried: 30_000 }
 
-/** Comparisons that run on a broker at a time. */
+/** The most comparisons of a broker at the same time. */
 const atOnce = 2
 
 interface Round {
@@ -51,12 +51,12 @@ interface Round {
   ended: number | undefined
 }
 
-const none = "its adapter does not tell what it makes on the broker"
+const none = "its adapter does not report which objects it creates on the broker"
 
-/** The words of an adapter, without secrets. */
+/** Texts of an adapter without secrets. */
 const struck = <A>(told: A, mask: (text: string) => string): A => Secrets.struck(told, mask) as A // Of the same shape.
 
-/** Comparisons that end with the scope. `timeout` is in milliseconds. */
+/** Makes comparisons, which end with the scope. `timeout` is in milliseconds. */
 export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const rounds = new Map<string, Round>()
@@ -88,7 +88,7 @@ export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope
         yield* Deferred.done(round.end, exit)
       })
 
-    /** The round that runs or has just ended, or a new one. */
+    /** Returns the round that runs or has just ended, or begins a new one. */
     const roundOf = (connection: Connection, request: Adapter.PlanRequest) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
@@ -113,7 +113,7 @@ export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope
         )
         if (Exit.isSuccess(exit)) return { ...nothing, compared: exit.value, plan: exit.value.plan }
         const error = Exit.findErrorOption(exit)
-        const trouble = error._tag === "Some" ? error.value.message : "it was interrupted"
+        const trouble = error._tag === "Some" ? error.value.message : "the comparison was interrupted"
         return yield* contain(Effect.suspend(() => operations.plan(request))).pipe(
           Effect.match({
             onSuccess: (plan): Comparison => ({ ...nothing, plan: struck(plan, mask), trouble }),

@@ -1,4 +1,4 @@
-/** Connections to brokers: each is made when it is first needed, kept, and made again when that has failed. */
+/** Connections to brokers. Each opens on its first use, stays open, and opens again after a failure. */
 import { Broker, Failure } from "@requeue/core"
 import { type Capabilities, KnownQueues } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
@@ -12,31 +12,31 @@ import * as Scope from "effect/Scope"
 import type { BrokerSource, Operations, Queue } from "../../BrokerSource.ts"
 import * as Secrets from "../secrets.ts"
 
-/** The error of a broker that cannot be asked. Its message has no secrets. */
+/** The error of a broker that does not answer. Its message has no secrets. */
 export class Trouble extends Data.TaggedError("Trouble")<{ readonly broker: string; readonly message: string }> {}
 
 /** A broker, connected or not. */
 export interface Connection {
   readonly name: string
   readonly queues: ReadonlyArray<Queue>
-  /** Plans its queues, where somebody can. */
+  /** Plans its queues; `undefined` where its adapter does not. */
   readonly operations: Operations | undefined
-  /** Its capabilities as they were when it was last connected; `undefined` before that. */
+  /** The capabilities of the last connection; `undefined` before the first. */
   readonly known: () => Capabilities.Capabilities | undefined
-  /** Does something with the broker, once it is connected. */
+  /** Runs work with the connected broker. */
   readonly use: <A, E>(
     work: (broker: Broker.Service) => Effect.Effect<A, E, Broker.Broker>
   ) => Effect.Effect<A, Trouble>
-  /** An effect whose errors, also those that are thrown, are troubles without secrets. */
+  /** Turns errors of an effect, also thrown ones, into troubles without secrets. */
   readonly contain: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, Trouble>
-  /** A text without the broker's secrets. */
+  /** Returns a text without the broker's secrets. */
   readonly mask: (text: string) => string
 }
 
 /** Milliseconds between two attempts to connect. */
 const pause = 2000
 
-/** Makes a connection, which lasts until the scope closes. Nothing is connected before it is used. */
+/** Makes a connection, which lasts until the scope closes. It opens on its first use. */
 export const make = ({
   layer,
   name,
@@ -45,11 +45,11 @@ export const make = ({
   secrets
 }: BrokerSource): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // Made now, so that it closes behind the jobs that use it, whenever it is connected.
+    // Made now: whenever it connects, it closes after the jobs that use it.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const mask = (text: string) => Secrets.strike(text, secrets)
     const troubleOf = (error: unknown) => new Trouble({ broker: name, message: mask(Failure.summarize(error).message) })
-    /** An adapter that throws is a broker that cannot be asked. */
+    /** An adapter that throws counts as a broker that does not answer. */
     const contained = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, Trouble> =>
       Effect.catchCause(effect, (cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(troubleOf(Cause.squash(cause)))
@@ -57,7 +57,7 @@ export const make = ({
     let known: Capabilities.Capabilities | undefined
     let current: Deferred.Deferred<Broker.Service, Trouble> | undefined
 
-    /** Builds the layer in a scope of its own, which is closed at once when that fails. */
+    /** Builds the layer in a new scope, which closes at once where the build fails. */
     const build = Effect.gen(function* () {
       const own = yield* Scope.fork(scope)
       const built = yield* Effect.exit(Layer.buildWithScope(layer, own))

@@ -5,8 +5,7 @@ import * as Fiber from "effect/Fiber"
 import { Trouble } from "./connections.ts"
 
 /**
- * Bounds how long somebody waits for a broker. What is late is interrupted, and not waited for: a call of a driver may not be
- * one that can be interrupted.
+ * Limits the wait for a broker. It interrupts late work without waiting for its end: a driver's call may not be interruptible.
  */
 export const within =
   (broker: string, millis: number) =>

@@ -1,4 +1,4 @@
-/** Messages that wait for a retry or a delivery for later: looks at them, and their removal as a job. */
+/** Delayed messages: browses of them, and their purge as a job. */
 import { type Message } from "@requeue/core"
 import { ErrorPattern } from "@requeue/core/port"
 import { type DeadLetters, DelayedMessages } from "@requeue/operations"
@@ -12,7 +12,7 @@ import * as Deadline from "./deadline.ts"
 import type { Work } from "./job.ts"
 import type { Selection } from "./selection.ts"
 
-/** A message that waits, without its body. Times are in milliseconds since the epoch, and `undefined` where nobody knows. */
+/** A delayed message without its body. Times are in milliseconds since the epoch; `undefined` where they are unknown. */
 export interface Waiting {
   readonly id: string
   readonly headers: Message.Headers
@@ -24,35 +24,35 @@ export interface Waiting {
   readonly error: string | undefined
 }
 
-/** The messages whose last attempts failed alike. */
+/** The messages whose last attempts failed with the same error. */
 export interface Group extends DeadLetters.Cause {
   readonly count: number
   /** When the first of them is due. */
   readonly due: number | undefined
-  /** The error of one of them, as it came; `undefined` where they have had none. */
+  /** The error of one of them before redaction; `undefined` where they have none. */
   readonly message: string | undefined
 }
 
-/** A look at the messages of a queue. */
+/** A browse of the delayed messages of a queue. */
 export interface Found extends DelayedMessages.Browsed {
-  /** Those that are due first. */
+  /** The messages that are due first. */
   readonly messages: ReadonlyArray<Waiting>
   /** The errors of the last attempts, the most frequent first. */
   readonly groups: ReadonlyArray<Group>
-  /** Messages of other errors than these. */
+  /** Messages with other errors. */
   readonly other: number
 }
 
-/** Messages and errors that are shown, queues whose errors are remembered, and characters of such an error. */
+/** Limits: messages and errors on a page, queues whose errors are remembered, and characters of such an error. */
 const most = { messages: 100, groups: 50, queues: 50, error: 1000 }
 
-/** Milliseconds after which nobody waits for a look any more. */
+/** Milliseconds until a browse times out. */
 const timeout = 30_000
 
 const errorOf = ({ history }: Pick<DelayedMessages.DelayedMessage, "history">): string | undefined =>
   history.at(-1)?.error
 
-/** The pattern of the error of the last attempt; that of a message which has had none is empty. */
+/** The pattern of the last error; empty for a message without an error. */
 const causeOf = (message: Pick<DelayedMessages.DelayedMessage, "history">): DeadLetters.Cause => ({
   queue: undefined,
   reason: undefined,
@@ -85,13 +85,13 @@ const counter = () => {
   return { add, groups: () => [...all.values()].toSorted((a, b) => b.count - a.count), other: () => other }
 }
 
-/** The errors that the last look at each queue has found, so that a removal of some can be asked for by their ids. */
+/** The errors that the last browse of each queue has found. A purge names one of them by its id. */
 export interface Memory {
   readonly of: (place: Place, cause: string) => Group | undefined
   readonly keep: (place: Place, groups: ReadonlyArray<Group>) => void
 }
 
-/** Remembers nothing yet. */
+/** Makes an empty memory. */
 export const memory = (): Memory => {
   const known = new Map<string, ReadonlyArray<Group>>()
   const keyOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
@@ -105,7 +105,7 @@ export const memory = (): Memory => {
   }
 }
 
-/** Looks at all that waits for its delay, one look at a queue at a time: two would see a part each. */
+/** Browses all delayed messages of a queue, one browse at a time: two would see a part each. */
 export const look = (
   connection: Connection,
   { name, retry }: Queue,
@@ -131,10 +131,10 @@ export const look = (
   )
 }
 
-/** Stands for the messages of all errors, in a form. */
+/** The value of a form field for messages with any error. */
 export const all = "all"
 
-/** The messages of an error, or all. */
+/** The messages with an error, or all. */
 export const selection = (cause: string | undefined, title: string): Selection => ({
   cause,
   letter: undefined,
@@ -144,7 +144,7 @@ export const selection = (cause: string | undefined, title: string): Selection =
   isMeant: undefined
 })
 
-/** Removes messages that wait, for good. */
+/** Removes delayed messages for good. */
 export const purge = (connection: Connection, { name, retry }: Queue, selection: Selection): Work => {
   const { cause, title } = selection
   const isMeant = (message: DelayedMessages.DelayedMessage) => CauseId.of(causeOf(message)) === cause

@@ -1,15 +1,15 @@
 /** The difference of two texts, line by line. */
 
-/** A line that both have, or that one has. */
+/** A line of both texts, or of one. */
 export interface Line {
   readonly kind: "both" | "old" | "new"
   readonly text: string
 }
 
-/** Lines of the largest parts that are compared with each other; of larger ones, all are told as changed. */
+/** The most lines that are compared. In larger parts, all lines count as changed. */
 const largest = 500
 
-/** Lengths of the longest common subsequences of what follows. */
+/** Lengths of the longest common subsequences of the rest. */
 const lengths = (old: ReadonlyArray<string>, now: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<number>> => {
   const table = Array.from({ length: old.length + 1 }, () => Array.from({ length: now.length + 1 }, () => 0))
   for (let i = old.length - 1; i >= 0; i--) {
@@ -39,10 +39,10 @@ const compared = (old: ReadonlyArray<string>, now: ReadonlyArray<string>): Reado
   return lines
 }
 
-/** Lines around a change that are shown with it. */
+/** The lines of context around a change. */
 const context = 3
 
-/** The lines that differ, with some of those around them; `undefined` stands for lines that both have and that are left out. */
+/** Returns the lines that differ, with context; `undefined` stands for equal lines that are left out. */
 export const of = (old: string, now: string): ReadonlyArray<Line | undefined> => {
   const [one, other] = [old.split("\n"), now.split("\n")]
   const shortest = Math.min(one.length, other.length)

@@ -1,4 +1,4 @@
-/** Letters that operators edit: as they were, and as they are to be. They are kept here, in memory, for a while. */
+/** Drafts of edited letters, which are kept in memory for a while. */
 import { type DeadLetters, LetterDraft } from "@requeue/operations"
 import { createHash, randomUUID } from "node:crypto"
 import { visible } from "../html.ts"
@@ -7,7 +7,7 @@ import type { Place } from "../paths.ts"
 import * as Json from "./json.ts"
 import * as Letters from "./letters.ts"
 
-/** A letter that somebody edits. Times are in milliseconds since the epoch. */
+/** A letter that an operator edits. Times are in milliseconds since the epoch. */
 export interface Draft {
   readonly id: string
   readonly place: Place
@@ -15,22 +15,22 @@ export interface Draft {
   readonly opened: number
   readonly key: string
   readonly letter: DeadLetters.DeadLetter
-  /** The id of the letter, as people may see it. */
+  /** The id of the letter as operators may see it. */
   readonly title: string
-  /** The body as it is shown. */
+  /** The body in the form. */
   readonly shown: string
-  /** Whether that is JSON with a line for each value, and the letter has it in one. */
+  /** Whether the form has formatted JSON, and the letter has it in one line. */
   readonly isLaidOut: boolean
-  /** Whether headers are shown, and so can be changed. */
+  /** Whether the form shows headers, which can then be changed. */
   readonly hasHeaders: boolean
-  /** The copy, once it was written. */
+  /** The copy; `undefined` before the first preview. */
   readonly copy: LetterDraft.Content | undefined
 }
 
-/** Drafts that are kept, and bytes of the largest body. */
+/** The most drafts, and the most bytes of a body. */
 const most = { drafts: 50, body: 64 * 1024 }
 
-/** Bytes of the largest form with a draft: each may take three in it. */
+/** The most bytes of a form with a draft: a form may encode each byte in three. */
 export const formLimit = 4 * most.body
 
 /** All drafts. */
@@ -41,7 +41,7 @@ export interface Drafts {
   readonly others: (draft: Draft) => ReadonlyArray<Draft>
 }
 
-/** No drafts yet. */
+/** Makes an empty store of drafts. */
 export const make = (): Drafts => {
   const drafts = new Map<string, Draft>()
   return {
@@ -73,16 +73,16 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 }
 
-/** Whether the hook leaves all of a part as it is. */
+/** Whether the hook leaves a part unchanged. */
 const isLeft = (part: unknown, shown: unknown): boolean => JSON.stringify(part) === JSON.stringify(shown)
 
-/** A line of JSON is shown with a line for each value, unless something of it would be lost. */
+/** Formats a line of JSON, where that loses nothing. */
 const laidOut = (text: string): string => {
   if (text.includes("\n") || parsed(text) === undefined) return text
   return Json.indented(text, Number.POSITIVE_INFINITY)
 }
 
-/** Begins a draft, or says why the letter cannot be edited. What the hook does throw, this does. */
+/** Begins a draft, or returns why the letter cannot be edited. Throws the errors of the hook. */
 export const begin = (
   letter: DeadLetters.DeadLetter,
   redact: Redact,
@@ -113,22 +113,22 @@ export const begin = (
   }
 }
 
-/** The headers, a line for each. */
+/** The headers, one a line. */
 export const headerLines = ({ headers }: Pick<LetterDraft.Content, "headers">): string =>
   Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n")
 
-/** Forms have the line ends of Windows, and a letter with those is none that can be edited. */
+/** Forms send Windows line ends. A letter with such line ends cannot be edited. */
 const unix = (text: string): string => text.replaceAll("\r\n", "\n")
 
-/** The draft with the copy that was written, or what is wrong with that. */
+/** Returns the draft with its copy, or why the copy is wrong. */
 export const write = (draft: Draft, headers: string, body: string): Draft | string => {
   const { hasHeaders, letter, shown } = draft
   const lines = hasHeaders ? unix(headers).trim() : headerLines(letter)
-  // In a text of headers and a body, an empty line ends the headers, and comments are left out.
+  // An empty line would end the headers, and a comment would be left out.
   const odd = lines.split("\n").find((line) => line.trim() === "" || line.startsWith("#"))
-  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is no header: name: value`
+  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is not a valid header. Write name: value`
   const text = `${lines}${lines === "" ? "" : "\n"}\n${unix(body)}`
   const read = LetterDraft.read(text, { headers: letter.headers, body: new TextEncoder().encode(shown) })
   if (read === "unchanged") return "nothing was changed"
@@ -137,7 +137,7 @@ export const write = (draft: Draft, headers: string, body: string): Draft | stri
   return { ...draft, copy: read }
 }
 
-/** A name of the copy, so that what goes is what was seen. */
+/** The hash of the copy: the console sends only the copy that the operator has seen. */
 export const nameOf = ({ copy }: Draft): string =>
   createHash("sha256")
     .update(copy === undefined ? "" : headerLines(copy))

@@ -8,7 +8,7 @@ import type { Draft } from "./drafts.ts"
 import type { Work } from "./job.ts"
 import * as Selection from "./selection.ts"
 
-/** Publishes the copy of a draft, to a queue or to the one that the letter came from. */
+/** Publishes the copy of a draft to a queue, by default to the queue that the letter came from. */
 export const make = (connection: Connection, draft: Draft, to: string | undefined): Work => {
   const { copy, key, letter, place, title: id } = draft
   const { queue } = place

@@ -1,21 +1,21 @@
 /**
- * Events as they happen: of consumers whose hook is the console's, of operations, and of what changes in the answers of brokers.
- * They are in memory, and few: those that need a person have a place of their own, which no flood of retries takes.
+ * Events of consumers with the console's hook, of operations, and of changes in the answers of brokers. Memory has a limited
+ * number. Alarms are kept separately: a flood of retries does not displace them.
  */
 import { Delay, type Event } from "@requeue/core"
 
 /** The kinds of events: those of consumers, of operators, and of brokers. */
 export type Kind = Exclude<Event.Event["_tag"], "Received" | "Succeeded"> | "Operation" | "Broker" | "NotKept"
 
-/** An event. Its texts are as they came, and are shown to nobody before they are redacted. */
+/** An event. Its texts must be redacted before they are shown. */
 export interface Told {
-  /** Its number: later ones have larger ones. */
+  /** Its number, which grows. */
   readonly seq: number
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly kind: Kind
   readonly broker: string
-  /** `undefined` for one of the broker itself. */
+  /** `undefined` for an event of the broker. */
   readonly queue: string | undefined
   /** The event in words, without texts of messages. */
   readonly words: string
@@ -25,22 +25,22 @@ export interface Told {
   readonly isBad: boolean
 }
 
-/** An event that comes. */
+/** A new event. */
 export type Coming = Pick<Told, "broker" | "isBad" | "kind" | "queue" | "words"> & Partial<Pick<Told, "error" | "id">>
 
-/** Events that are kept of those that need a person and of others, and how many of a second; and characters of texts. */
+/** Limits: alarms, other events, events of one second, and characters of texts. */
 const most = { kept: 500, perSecond: 50, id: 200, name: 100, message: 500 }
 
 /** All events. */
 export interface Events {
-  /** The newest first. */
+  /** Newest first. */
   readonly all: () => ReadonlyArray<Told>
   /** The number of the newest. */
   readonly last: () => number
   readonly add: (coming: Coming) => void
-  /** Takes the events of consumers on a broker. */
+  /** Returns a function that adds the events of consumers on a broker. */
   readonly hook: (broker: string) => Event.Hook
-  /** Whether some consumer tells its events. */
+  /** Whether a consumer reports its events. */
   readonly isFed: () => boolean
 }
 
@@ -50,7 +50,7 @@ interface Said {
   readonly error?: Told["error"]
 }
 
-/** An event of a consumer in words; `undefined` where all is well. */
+/** An event of a consumer in words; `undefined` for a success. */
 const said = (event: Event.Event): Said | undefined => {
   switch (event._tag) {
     case "Received":
@@ -58,11 +58,11 @@ const said = (event: Event.Event): Said | undefined => {
       return undefined
     case "AttemptFailed":
       return {
-        words: `attempt ${event.attempts} failed${event.willRerun ? ", runs again" : ""}`,
+        words: `attempt ${event.attempts} failed${event.willRerun ? ", the handler reruns" : ""}`,
         error: event.error
       }
     case "RetryScheduled":
-      return { words: `again after ${Delay.format(event.delay)}`, error: event.error }
+      return { words: `retry after ${Delay.format(event.delay)}`, error: event.error }
     case "DeadLettered":
       return { words: `dead letter in ${event.target}, ${event.reason}`, error: event.error, isBad: true }
     case "Dropped":
@@ -70,7 +70,7 @@ const said = (event: Event.Event): Said | undefined => {
     case "Released":
       return { words: "given back" }
     case "SettleFailed":
-      return { words: `${event.settlement} was not taken by the broker`, error: event.error, isBad: true }
+      return { words: `the broker refused ${event.settlement}`, error: event.error, isBad: true }
     case "Quarantined":
       return { words: `in quarantine: the broker refuses ${event.settlement}`, error: event.error, isBad: true }
     case "LeaseLost":
@@ -83,23 +83,23 @@ const said = (event: Event.Event): Said | undefined => {
         isBad: true
       }
     case "BackoffLeft":
-      return { words: `takes messages again: the ${event.because} works` }
+      return { words: `resumes: the ${event.because} works` }
   }
 }
 
-/** The newest events of a kind of them, as many as there may be in a second. */
+/** The newest events of one kind, with a limit for each second. */
 const ring = () => {
   const kept: Array<Told> = []
   let [second, count] = [0, 0]
   return {
     kept,
-    /** Whether there is room in this second. */
+    /** Whether this second has room. */
     takes: (at: number): boolean => {
       const now = Math.floor(at / 1000)
       if (now !== second) [second, count] = [now, 0]
       return ++count <= most.perSecond
     },
-    /** How many there were no room for in the second before. */
+    /** The events of the previous second that had no room. */
     missed: (at: number): number => (Math.floor(at / 1000) === second ? 0 : Math.max(0, count - most.perSecond)),
     push: (told: Told): void => {
       kept.push(told)
@@ -108,7 +108,7 @@ const ring = () => {
   }
 }
 
-/** No events yet. `now` is in milliseconds since the epoch. */
+/** Makes an empty store of events. `now` is in milliseconds since the epoch. */
 export const make = (now: () => number): Events => {
   const rings = { bad: ring(), others: ring() }
   let [seq, isFed] = [0, false]
@@ -125,7 +125,7 @@ export const make = (now: () => number): Events => {
       const missed = into.missed(at)
       if (missed === 0) continue
       into.takes(at)
-      const words = `${missed} more events came within a second, and are not kept`
+      const words = `${missed} more events within a second were not kept`
       put(into, at, { kind: "NotKept", broker: "", queue: undefined, words, isBad: false })
     }
   }
@@ -150,7 +150,7 @@ export const make = (now: () => number): Events => {
       isFed = true
       return (event) => {
         const told = said(event)
-        // Messages that succeed cost a comparison.
+        // Events of successes are skipped.
         if (told === undefined || event._tag === "Received" || event._tag === "Succeeded") return
         const { error, isBad = false, words } = told
         const id = "id" in event ? event.id : undefined

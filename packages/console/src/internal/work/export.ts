@@ -1,4 +1,4 @@
-/** An export as a job: letters are read while somebody takes their lines, and stay where they are. */
+/** An export as a job. It reads letters while the browser reads lines, and the letters stay in the queue. */
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
@@ -10,15 +10,15 @@ import * as Pause from "./pause.ts"
 import * as RedactedLine from "./redactedLine.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
-/** Characters of lines that are given away at a time, about. */
+/** The approximate characters of a chunk. */
 const portion = 64 * 1024
 
 /**
- * Milliseconds for which a reader may take nothing, and for which an export lasts: nobody else gets the letters meanwhile.
+ * Milliseconds until a browser that reads nothing is dropped, and until an export ends: it hides the letters from other readers.
  */
 const timeouts = { idle: 60_000, whole: 30 * 60_000 }
 
-/** The work, and the lines that it writes. A stream that is not whole ends with an error, and so does its download. */
+/** The work and its lines. An incomplete stream ends with an error, and so does its download. */
 export interface Export {
   readonly work: Work
   readonly body: ReadableStream<Uint8Array>
@@ -26,9 +26,9 @@ export interface Export {
 
 const nothing: Exported = { written: 0, redacted: 0, browsed: 0, total: undefined, stoppedBy: undefined }
 
-/** A stream of lines with a writer that waits until they are read. */
+/** A stream of lines with a writer that waits for the reader. */
 const pipe = () => {
-  // Nothing is kept for a reader that does not ask.
+  // The stream buffers nothing.
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, undefined, { highWaterMark: 0 })
   const writer = writable.getWriter()
   const ignore = (ending: Promise<void>): void => void ending.catch(() => undefined)
@@ -36,18 +36,18 @@ const pipe = () => {
   const encoder = new TextEncoder()
   return {
     body: readable,
-    /** Whether it was read. */
+    /** Whether the chunk was read. */
     write: (text: string): Effect.Effect<boolean> =>
       Effect.tryPromise(() => writer.write(encoder.encode(text))).pipe(
         Effect.timeout(timeouts.idle),
         Effect.match({ onSuccess: () => true, onFailure: () => false })
       ),
     close: () => ignore(writer.close()),
-    abort: () => ignore(writer.abort(new Error("the export is not whole")))
+    abort: () => ignore(writer.abort(new Error("the export is incomplete")))
   }
 }
 
-/** Reads letters, and gives away their lines. */
+/** Reads letters, and writes their lines. */
 export const make = (
   connection: Connection,
   queue: string,
@@ -63,7 +63,7 @@ export const make = (
       tell({ exported })
     }
     const stop = () => abort()
-    // It may have waited for its turn until then.
+    // It may have waited for the queue until now.
     if (signal.aborted) stop()
     signal.addEventListener("abort", stop, { once: true })
     const through = connection.use(() =>
@@ -76,7 +76,7 @@ export const make = (
           })
           const pause = yield* Pause.make
           let [lines, count, redacted] = ["", 0, 0]
-          /** Whether somebody has taken the lines. */
+          /** Whether the browser has read the lines. */
           const give = Effect.gen(function* () {
             if (lines !== "" && !(yield* write(lines))) return false
             change({ ...progress(), written: exported.written + count, redacted: exported.redacted + redacted })
@@ -115,7 +115,7 @@ export const make = (
       selection,
       options: { letters: selection.title },
       run,
-      // Whoever has the end of the file has one whose audit is whole.
+      // The file ends after the audit has its last line.
       onEnd: ({ exported, trouble }) => (trouble === undefined && exported?.stoppedBy === undefined ? close() : abort())
     }
   }

@@ -1,7 +1,7 @@
-/** The samples of a queue: a few numbers for each step of time, of which only the last steps are kept. */
+/** The samples of a queue: a few numbers for each of the last steps of time. */
 import { QueueStatus } from "@requeue/operations"
 
-/** The numbers of a step; `undefined` where nobody could tell. */
+/** The numbers of a step; `undefined` where the broker did not report them. */
 export interface Sample {
   /** Steps since the epoch. */
   readonly step: number
@@ -9,11 +9,11 @@ export interface Sample {
   readonly dead: number | undefined
 }
 
-/** Milliseconds of a step, and the steps that are kept: 15 minutes. */
+/** Milliseconds of a step, and the number of steps: 15 minutes. */
 export const step = 15_000
 export const steps = 60
 
-/** The samples with one more. Of a step, the last one counts. */
+/** Adds a sample. Each step keeps its last one. */
 export const add = (
   samples: ReadonlyArray<Sample>,
   status: QueueStatus.QueueStatus,

@@ -1,4 +1,4 @@
-/** A job: what it works on, its numbers, and who may begin it. */
+/** A job: its letters, its numbers, and the role that may begin it. */
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Audit from "../../Audit.ts"
@@ -11,34 +11,52 @@ import type { Selection } from "./selection.ts"
 export interface Purged {
   /** The letters that it has removed. */
   readonly removed: number
-  /** Those that are in the queue when it ends; `undefined` where the broker cannot count. */
+  /** The letters in the queue when it ends; `undefined` where the broker cannot count. */
   readonly left: number | undefined
-  /** Those that another reader has then; `undefined` where somebody may have some, and the broker does not tell. */
+  /** The letters that another reader holds then; `undefined` where a reader may hold some, and the broker does not count them. */
   readonly held: number | undefined
-  /** Why it went no further; `undefined` when it came to its end. */
+  /** Why it stopped early; `undefined` when it has finished. */
   readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
-/** The numbers of an export, as far as it is. */
+/** The numbers of an export so far. */
 export interface Exported {
   /** The letters that were written. */
   readonly written: number
-  /** Those of them of which something was hidden. */
+  /** The written letters of which something was hidden. */
   readonly redacted: number
-  /** Letters that were looked at. */
+  /** The letters that were read. */
   readonly browsed: number
-  /** Letters that waited; `undefined` where the broker cannot count. */
+  /** The letters in the queue; `undefined` where the broker cannot count. */
   readonly total: number | undefined
-  /** Why it went no further: it was stopped, or nobody read it. `undefined` when it came to its end. */
+  /** Why it stopped early: an operator stopped it, or the browser stopped reading. `undefined` when it has finished. */
   readonly stoppedBy: "abort" | "reader" | undefined
 }
 
-/** How somebody waits for what becomes of letters. */
+/** How a job waits for the outcome of letters. */
 export interface Pace {
-  /** The longest wait, behind each stage, in milliseconds. */
+  /** The longest wait after each stage, in milliseconds. */
   readonly wait: number
-  /** Why the broker does not tell, and what would let it; `undefined` where it tells. */
+  /** Why the broker does not report the outcome, and what to do; `undefined` where it does. */
   readonly untold: string | undefined
+}
+
+/** A redrive that may take several jobs: each passes over the letters that came back from an earlier one. */
+export interface Operation {
+  readonly id: string
+  /** When its first job began, in milliseconds since the epoch. */
+  readonly begun: number
+}
+
+/** The sizes of the first stages, and the part of a stage that may come back, from 0 to 1. */
+export type Staged = Pick<DeadLetters.StandardStages, "stages" | "stopAt">
+
+/** A letter that the broker refused, or published and did not remove. */
+export interface Failed {
+  readonly id: string
+  readonly isPublished: boolean
+  /** The broker's error without secrets; `undefined` where the broker gave no answer. */
+  readonly why: string | undefined
 }
 
 /** A job. Times are in milliseconds since the epoch. */
@@ -47,35 +65,41 @@ export interface Job {
   readonly kind: "plan" | "redrive" | "purge" | "edit" | "park" | "purge-delayed" | "export"
   readonly place: Place
   readonly selection: Selection
-  /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
+  /** The queue that letters go to; `undefined` where they go back to their own queues, or to none. */
   readonly to: string | undefined
-  /** The queues that they could go to. */
+  /** The queues that an operator can choose for `to`. */
   readonly targets: ReadonlyArray<string>
   readonly operator: string
+  /** The operation of a redrive, and that of a dry run which continues one; else `undefined`. */
+  readonly operation: Operation | undefined
   readonly begun: number
   /** `undefined` while it runs. */
   readonly ended: number | undefined
-  /** The report so far; `undefined` for a purge, and before there is any. */
+  /** The report so far; `undefined` for a purge, and before the first report. */
   readonly report: DeadLetters.RedriveReport | undefined
-  /** Letters in the queue when it ended; `undefined` before, where it moves none, and where the broker cannot count. */
+  /** The stages of a redrive; `undefined` for other kinds, and for a redrive at once. */
+  readonly staged: Staged | undefined
+  /** The failures of the report. */
+  readonly failed: ReadonlyArray<Failed>
+  /** Letters in the queue when it ended; `undefined` before, where it moves no letters, and where the broker cannot count. */
   readonly left: number | undefined
-  /** `undefined` where it does not wait for what becomes of letters, and before there is a connection. */
+  /** `undefined` where it does not wait for outcomes, and before it is connected. */
   readonly pace: Pace | undefined
-  /** `undefined` for a redrive, and before a purge has ended. */
+  /** `undefined` for other kinds, and before a purge has ended. */
   readonly purged: Purged | undefined
-  /** The fate of an edited copy; `undefined` before it is known, and for all others. */
+  /** The outcome of an edited copy; `undefined` for other kinds, and before it is known. */
   readonly edited: DeadLetters.EditReport | undefined
-  /** `undefined` where it is no export. */
+  /** `undefined` for other kinds. */
   readonly exported: Exported | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
-  /** Whether somebody has asked it to stop. */
+  /** Whether an operator has asked it to stop. */
   readonly isStopping: boolean
-  /** The redrive that has followed a dry run: there is one at most. */
+  /** The id of the redrive that followed a dry run. A dry run has one at most. */
   readonly usedBy: string | undefined
 }
 
-/** A job, as its work sees it. */
+/** The arguments of the work of a job. */
 interface Running {
   readonly id: string
   readonly signal: AbortSignal
@@ -88,37 +112,41 @@ interface Running {
       | Pick<Job, "edited">
       | Pick<Job, "exported">
   ) => void
-  /** Keeps a line for each letter before it leaves. */
+  /** Writes an audit line for each letter before it leaves. */
   readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
 }
 
-/** The work of a job: it tells of its progress, and ends soon after the signal. */
+/** The work of a job: it reports its progress, and ends soon after the signal. */
 export interface Work {
   readonly kind: Job["kind"]
   readonly connection: Connection
   readonly queue: string
   readonly selection: Selection
-  /** The queue that letters go to. Default: those that they came from, or none. */
+  /** The queue that letters go to. Default: their own queues, or none. */
   readonly to?: string | undefined
   /** The id of the dry run that it follows. */
   readonly plan?: string | undefined
-  /** Whether it waits for what becomes of letters, so that others may look meanwhile. Default: no. */
+  /** The operation that it continues. Default: none, and a redrive begins one. */
+  readonly operation?: Operation | undefined
+  /** The stages of a redrive. Default: none. */
+  readonly staged?: Staged | undefined
+  /** Whether it waits for outcomes, and browses may run meanwhile. Default: no. */
   readonly isLong?: boolean | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (job: Running) => ReturnType<Connection["use"]>
-  /** Called when the last line of the audit is written, or could not be. */
+  /** Called after the last audit line, also where the audit has failed. */
   readonly onEnd?: ((job: Job) => void) | undefined
 }
 
-/** Tells how many letters are left, of whoever's work. */
+/** Reports how many letters are left in the queue. */
 export const told = <E>(count: Effect.Effect<number | undefined, E>, tell: Running["tell"]): Effect.Effect<void> =>
   Effect.map(
     Effect.orElseSucceed(count, () => undefined),
     (left) => tell({ left })
   )
 
-/** The role that may begin a job of each kind, and stop it. */
+/** The role that may begin and stop a job of each kind. */
 export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   plan: "redrive",
   redrive: "redrive",

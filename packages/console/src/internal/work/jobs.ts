@@ -1,4 +1,4 @@
-/** Jobs: redrives, their dry runs, removals and exports, each with its books, its audit and a way to stop it. */
+/** Jobs: redrives, dry runs, purges and exports. Each has its numbers and its audit, and can be stopped. */
 import { AuditLine, type DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -8,44 +8,63 @@ import type * as Scope from "effect/Scope"
 import * as Audit from "../../Audit.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
-import type { Job, Work } from "./job.ts"
+import type { Place } from "../paths.ts"
+import type { Failed, Job, Work } from "./job.ts"
 
 /** All jobs. */
 export interface Jobs {
   readonly all: () => ReadonlyArray<Job>
   readonly of: (id: string) => Job | undefined
-  /** Begins a job, when its audit is written. It fails where another one works on the queue. */
+  /** The job that works on a queue now. */
+  readonly running: (place: Pick<Place, "broker" | "queue">) => Job | undefined
+  /** Begins a job after its audit line is written. Fails where another job works on the queue. */
   readonly begin: (work: Work, operator: string) => Effect.Effect<Job, Refusal>
   /** Asks a job to stop. */
   readonly stop: (id: string) => void
 }
 
-/** Jobs that are kept. */
+/** The most jobs that are kept. */
 const most = 200
 
-/** A report for the audit; errors of drivers are told without secrets. */
-const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection["mask"]) =>
+/** The failures of a report. Errors of drivers lose their secrets. */
+const failedOf = (report: DeadLetters.RedriveReport, mask: Connection["mask"]): ReadonlyArray<Failed> =>
+  report.failures.map(({ error, id, isPublished }) => ({
+    id,
+    isPublished,
+    why: error === undefined ? undefined : mask(error.message)
+  }))
+
+/** A report for the audit. */
+const booked = ({ failed, report }: Job) =>
   report && {
     ...report,
-    failures: report.failures.map(({ error, id, isPublished }) => ({
+    failures: report.failures.map(({ error, id, isPublished }, index) => ({
       id,
       isPublished,
       reason: error?.reason ?? null,
-      message: error === undefined ? null : mask(error.message)
+      message: failed[index]?.why ?? null
     }))
   }
 
-const newJob = ({ connection, kind, queue, selection, to }: Work, operator: string, begun: number): Job => ({
-  id: AuditLine.newId(),
+const newJob = (
+  { connection, kind, operation, queue, selection, staged, to }: Work,
+  operator: string,
+  begun: number,
+  id = AuditLine.newId()
+): Job => ({
+  id,
   kind,
   place: { broker: connection.name, queue, ...selection.search },
   selection,
   to,
   targets: connection.queues.map(({ name }) => name),
   operator,
+  operation: operation ?? (kind === "redrive" ? { id, begun } : undefined),
   begun,
   ended: undefined,
   report: undefined,
+  staged,
+  failed: [],
   left: undefined,
   pace: undefined,
   purged: undefined,
@@ -56,19 +75,20 @@ const newJob = ({ connection, kind, queue, selection, to }: Work, operator: stri
   usedBy: undefined
 })
 
-/** Why a job cannot begin: another one works on its queue, or has followed its dry run. */
+const runningOn = (jobs: ReadonlyMap<string, Job>, { broker, queue }: Pick<Place, "broker" | "queue">) =>
+  [...jobs.values()].find(({ ended, place }) => ended === undefined && place.broker === broker && place.queue === queue)
+
+/** Returns why a job cannot begin: another job works on its queue, or has followed its dry run. */
 const obstacleOf = (jobs: ReadonlyMap<string, Job>, { connection, plan, queue }: Work): Refusal | undefined => {
-  const other = [...jobs.values()].find(
-    ({ ended, place }) => ended === undefined && place.broker === connection.name && place.queue === queue
-  )
+  const other = runningOn(jobs, { broker: connection.name, queue })
   if (other !== undefined) {
     const detail = `job ${other.id} of ${other.operator} works on ${queue}`
-    return new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
+    return new Refusal({ status: 409, detail, remedy: "Wait until the job ends, or stop it", job: other.id })
   }
   const follower = plan === undefined ? undefined : jobs.get(plan)?.usedBy
   if (follower === undefined) return undefined
   const detail = `the dry run ${plan} was followed by the redrive ${follower}`
-  return new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
+  return new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again", job: follower })
 }
 
 const operationOf = ({ id, kind, operator, place: { broker, queue } }: Job, work: Work): Audit.Operation => ({
@@ -81,7 +101,7 @@ const operationOf = ({ id, kind, operator, place: { broker, queue } }: Job, work
   options: work.options
 })
 
-/** Jobs that are stopped, and waited for, when the scope closes. */
+/** Makes the jobs. When the scope closes, it stops them and waits for their ends. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runPromise = Effect.runPromiseWith(yield* Effect.context())
@@ -95,30 +115,30 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
     )
     const change = (id: string, changed: Partial<Job>) => void jobs.set(id, { ...jobs.get(id)!, ...changed })
 
-    const finish = (
-      id: string,
-      operation: Audit.Operation,
-      exit: Exit.Exit<unknown, Error>,
-      mask: Connection["mask"]
-    ) =>
+    const finish = (id: string, operation: Audit.Operation, exit: Exit.Exit<unknown, Error>) =>
       Effect.gen(function* () {
         const error = Exit.findErrorOption(exit)
         const failure =
-          error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { edited, exported, purged, report } = jobs.get(id)!
+          error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "the job was interrupted" : undefined
+        const job = jobs.get(id)!
+        const { edited, exported, purged, report } = job
         const stoppedBy = (report ?? purged ?? exported)?.stoppedBy
         const lost = yield* Audit.end(audit, operation, {
           outcome: failure === undefined ? (edited?.outcome ?? stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...exported, ...edited }]
+          queues: [{ queue: operation.queues[0], ...booked(job), ...purged, ...exported, ...edited }]
         })
-        const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
+        const trouble = [failure, lost === undefined ? undefined : `The audit has no end line for this job: ${lost}`]
         running.delete(id)
         const told = trouble.filter((each) => each !== undefined)
         change(id, { ended: yield* Clock.currentTimeMillis, trouble: told.length === 0 ? undefined : told.join(". ") })
       })
 
+    const tell = (id: string, mask: Connection["mask"]) => (told: Partial<Job>) =>
+      change(id, told.report === undefined ? told : { ...told, failed: failedOf(told.report, mask) })
+
     return {
+      running: (place) => runningOn(jobs, place),
       all: () => [...jobs.values()].toReversed(),
       of: (id) => jobs.get(id),
       stop: (id) => {
@@ -133,7 +153,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           if (obstacle !== undefined) return yield* obstacle
           const job = newJob(asked, operator, yield* Clock.currentTimeMillis)
           const { id } = job
-          // Before the audit is written, so that nobody else begins meanwhile.
+          // Set before the audit is written: no other job begins meanwhile.
           jobs.set(id, job)
           const operation = operationOf(job, asked)
           yield* Effect.onError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
@@ -142,11 +162,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           const inside = {
             id,
             signal: stop.signal,
-            tell: (told: Partial<Job>) => change(id, told),
+            tell: tell(id, connection.mask),
             audit: Audit.ofLetters(audit, operation, runPromise)
           }
           const work = Effect.flatMap(Effect.exit(run(inside)), (exit) =>
-            Effect.map(finish(id, operation, exit, connection.mask), () => asked.onEnd?.(jobs.get(id)!))
+            Effect.map(finish(id, operation, exit), () => asked.onEnd?.(jobs.get(id)!))
           )
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)

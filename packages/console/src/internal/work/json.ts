@@ -1,14 +1,14 @@
-/** JSON as text: it is shown with the numbers and keys that it has, and at a cost that its length bounds. */
+/** JSON as text. Its numbers and keys stay as written, and the cost is limited by its length. */
 
 const token = /\s*("[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+)/y
 
 interface Token {
   readonly text: string
-  /** The index behind it. */
+  /** The index after it. */
   readonly end: number
 }
 
-/** The tokens, up to the first that is none. */
+/** The tokens up to the first error. */
 const tokens = function* (text: string): Generator<Token> {
   const reader = new RegExp(token)
   for (let found = reader.exec(text); found !== null; found = reader.exec(text)) {
@@ -21,13 +21,13 @@ const closers: ReadonlyMap<string, string> = new Map([
   ["[", "]"]
 ])
 
-/** Whether two texts have the same number of tokens: where a key is repeated, what was parsed has fewer. */
+/** Whether two texts have the same number of tokens. With a repeated key, the parsed value has fewer. */
 export const isAlike = (one: string, other: string): boolean => [...tokens(one)].length === [...tokens(other)].length
 
-/** A text in JSON that has no end, as far as its last whole character. */
+/** A JSON string without an end, up to its last whole character. */
 const string = /^\s*"[^"\\]*(?:\\(?:u[\da-fA-F]{4}|["\\/bfnrt])[^"\\]*)*/
 
-/** The beginning of a JSON text, up to its last whole value or within a text, with all brackets closed. */
+/** The beginning of a JSON text, up to its last whole value or inside a string, with all brackets closed. */
 export const closed = (beginning: string): string => {
   const open: Array<string> = []
   let [cut, before, last] = [0, 0, ""]
@@ -35,7 +35,7 @@ export const closed = (beginning: string): string => {
     const closer = closers.get(text)
     if (closer !== undefined) open.push(closer)
     if (text === "}" || text === "]") open.pop()
-    // What stands before a comma is whole.
+    // The value before a comma is whole.
     if (text === ",") cut = before
     if (closer !== undefined || text === "}" || text === "]") cut = end
     before = end
@@ -47,10 +47,10 @@ export const closed = (beginning: string): string => {
   return `${shown}${open.toReversed().join("")}`
 }
 
-/** A text without escapes that are not needed, as many encoders make of all letters beyond ASCII; others as they are. */
+/** A string without needless escapes, which many encoders write for all letters beyond ASCII. */
 const readable = (token: string): string => (token.startsWith('"') ? JSON.stringify(JSON.parse(token)) : token)
 
-/** Valid JSON with a line for each value, as far as `longest` characters. */
+/** Formats valid JSON with one value a line, up to `longest` characters. */
 export const indented = (json: string, longest: number): string => {
   const parts: Array<string> = []
   let [depth, size, before] = [0, 0, ""]

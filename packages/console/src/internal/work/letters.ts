@@ -1,4 +1,4 @@
-/** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
+/** The first letters of each cause, without their bodies. */
 import { type Message } from "@requeue/core"
 import { Metadata } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
@@ -6,14 +6,14 @@ import { createHash } from "node:crypto"
 
 /** A dead letter without its body. */
 export interface Kept {
-  /** A name of the letter within its queue that an address can have. */
+  /** The id of the letter in addresses, unique in its queue. */
   readonly key: string
   readonly id: string
   readonly headers: Message.Headers
-  /** `undefined` where nobody knows. */
+  /** `undefined` where it is unknown. */
   readonly publishedAt: number | undefined
   readonly redrives: number
-  /** The operation that redrove it last; `undefined` when none has. */
+  /** The operation that redrove it last; `undefined` where none has. */
   readonly operation: string | undefined
   readonly history: ReadonlyArray<Metadata.Attempt>
   readonly origin: DeadLetters.DeadLetter["origin"]
@@ -21,7 +21,7 @@ export interface Kept {
   readonly size: number
 }
 
-/** A letter as far as its key tells it from others. */
+/** The parts of a letter that its key depends on. */
 type Named = Pick<DeadLetters.DeadLetter, "body" | "headers" | "metadata">
 
 const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
@@ -30,17 +30,17 @@ const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
   return hash.digest("hex").slice(0, 20)
 }
 
-/** The part of a key that costs little, so that a search hashes the content of hardly any other letter. */
+/** The cheap part of a key: a search compares it first, and hashes the content of few letters. */
 const lifeOf = ({ metadata }: Named): string => {
   const { deadLetter, history, id, operation, redrives } = metadata
   return digest(JSON.stringify([id, Metadata.publishedAt(metadata), redrives, operation, history, deadLetter]))
 }
 
-/** Brokers keep headers in any order. */
+/** Headers are sorted, because brokers do not keep their order. */
 const contentOf = ({ body, headers }: Named): string =>
   digest(`${JSON.stringify(headers, Object.keys(headers).toSorted())}\n`, body)
 
-/** The key of a letter. Those that have the same one are alike in all that there is to see. */
+/** The key of a letter. Letters with the same key are identical. */
 export const keyOf = (letter: Named): string => `${lifeOf(letter)}-${contentOf(letter)}`
 
 /** Letters with a key. */
@@ -49,21 +49,21 @@ export const withKey =
   (letter: Named): boolean =>
     key.startsWith(`${lifeOf(letter)}-`) && keyOf(letter) === key
 
-/** The letters that are kept of a look. */
+/** The letters that are kept of a browse. */
 export interface Letters {
-  /** Bytes that they take, about. */
+  /** Their approximate bytes. */
   readonly size: () => number
   readonly add: (cause: DeadLetters.Cause, letter: DeadLetters.DeadLetter) => void
   readonly of: (cause: DeadLetters.Cause) => ReadonlyArray<Kept>
 }
 
-/** Letters of a cause and of all together, and the bytes that they take: headers of one may have 100 kilobytes. */
+/** The most letters of a cause and of all causes, and their bytes: the headers of one letter may have 100 kilobytes. */
 const limits = { each: 100, all: 5000, bytes: 8 * 1024 * 1024 }
 
-/** Bytes that a letter takes beside its texts, about. */
+/** The approximate bytes of a letter without its texts. */
 const overhead = 500
 
-/** Two bytes for each character of its texts, as strings may have. */
+/** Counts two bytes for each character, the most that strings take. */
 const sizeOf = ({ headers, history, id, origin }: Kept): number => {
   const texts = [
     ...Object.entries(headers).flat(),
@@ -90,7 +90,7 @@ const kept = ({ body, headers, history, id, metadata, operation, origin, redrive
 const nameOf = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
   JSON.stringify([queue, reason, error, pattern])
 
-/** Keeps nothing yet. */
+/** Makes an empty store of letters. */
 export const make = (): Letters => {
   const all = new Map<string, Array<Kept>>()
   let [count, bytes] = [0, 0]

@@ -1,6 +1,6 @@
 /**
- * Looks at dead letters: one for each queue and filter, which all operators share, because a look costs the broker something,
- * and gives the letters to nobody else while it lasts. Those of a queue take turns. The last one is kept until there is another.
+ * Browses of dead letters. Each queue and filter has one, which all operators share, because a browse costs the broker something
+ * and hides the letters from other readers. Browses of one queue take turns. The last one is kept until the next begins.
  */
 import { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
@@ -14,7 +14,7 @@ import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
 import * as Letters from "./letters.ts"
 
-/** A look that runs or has ended. Times are in milliseconds since the epoch. */
+/** A browse that runs or has ended. Times are in milliseconds since the epoch. */
 export interface Look {
   readonly place: Place
   readonly operator: string
@@ -28,40 +28,51 @@ export interface Look {
   readonly trouble: string | undefined
 }
 
-/** Does something before and after a look, and may refuse it. */
+/** A browse that was forgotten because its queue has changed since. */
+export interface Outdated {
+  readonly operator: string
+  /** When the browse ended, in milliseconds since the epoch. */
+  readonly ended: number
+  /** The id of the job that has worked on the queue since; `undefined` where other processes have changed the queue. */
+  readonly job: string | undefined
+}
+
+/** Runs something before and after a browse, and may refuse the browse. */
 type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
 
-/** Whose look it is, and how far it goes. */
+/** The operator who asks for a browse, and its size. */
 interface Request {
   readonly operator: string
   readonly limit: number
-  /** Selects the letters that it shows. Default: all. */
+  /** Selects the letters to show. Default: all. */
   readonly filter?: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
   /** Default: nothing. */
   readonly around?: Around | undefined
 }
 
-/** All looks. */
+/** All browses. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
-  /** Ends the looks at a queue, and says why. Whoever has the turn then is the only one who has its letters. */
+  /** The last browse, where it was forgotten and no other has begun since. */
+  readonly outdated: (place: Place) => Outdated | undefined
+  /** Ends the browses of a queue with an error. The holder of the semaphore is then the only reader of its letters. */
   readonly end: (place: Place, why: string) => Semaphore.Semaphore
-  /** Forgets the looks of a queue whose letters have changed, but those that run. */
-  readonly forget: (place: Place) => void
+  /** Forgets the ended browses of a queue whose letters have changed. `job` names the job that changed them. */
+  readonly forget: (place: Place, job?: string) => void
   /**
-   * Begins a look at up to `limit` letters, unless one runs; answers the one that runs. It fails where many with other filters
-   * wait for their turn.
+   * Begins a browse of up to `limit` letters and returns it. Returns the running browse where there is one. Fails where too many
+   * browses with other filters wait for the queue.
    */
   readonly begin: (connection: Connection, place: Place, request: Request) => Effect.Effect<Look, Refusal>
 }
 
-/** Queues whose looks are kept, and the bytes of their letters. */
+/** Queues whose browses are kept, and the bytes of their letters. */
 const most = { looks: 50, bytes: 64 * 1024 * 1024 }
 
-/** Looks at a queue that run, or wait for their turn. */
+/** Browses of a queue that run or wait at the same time. */
 const mostAtOnce = 5
 
-/** The most letters that a look goes through. */
+/** The most letters that a browse reads. */
 export const longest = 100_000
 
 const nothing = DeadLetters.group([])
@@ -69,7 +80,7 @@ const nothing = DeadLetters.group([])
 const queueOf = ({ broker, queue }: Place): string => JSON.stringify([broker, queue])
 const keyOf = (place: Place): string => JSON.stringify([queueOf(place), place.filter])
 
-/** Turns at each queue. */
+/** One semaphore for each queue. */
 const turns = () => {
   const all = new Map<string, Semaphore.Semaphore>()
   return (place: Place): Semaphore.Semaphore => {
@@ -79,7 +90,7 @@ const turns = () => {
   }
 }
 
-/** Reads the letters of a look, and tells what it has seen after each page. */
+/** Reads the letters of a browse, and reports its progress after each page. */
 const read = (
   connection: Connection,
   { letters, place: { queue } }: Look,
@@ -91,13 +102,13 @@ const read = (
       Effect.gen(function* () {
         const counter = DeadLetters.counter()
         const dead = yield* DeadLetters.make(queue)
-        // With a filter, the limit is of those that it passes over as well.
+        // With a filter, the limit also counts the letters that the filter rejects.
         const reading = yield* dead.read(filter === undefined ? { limit } : { filter })
         for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
           for (const letter of page) letters.add(counter.add(letter), letter)
           const progress = reading.progress()
           tell({ progress, groups: counter.all(progress.browsed, progress.total) })
-          // Whoever reads pages meanwhile has their turn.
+          // Other requests are served between two pages.
           yield* Effect.yieldNow
           if (progress.browsed >= limit) break
         }
@@ -106,7 +117,7 @@ const read = (
     )
   )
 
-/** Keeps a look, and forgets the oldest that have ended where there are too many. */
+/** Keeps a browse. Forgets the oldest ended browses where there are too many. */
 const keeping = (looks: Map<string, Look>) => (look: Look) => {
   const key = keyOf(look.place)
   looks.delete(key)
@@ -121,11 +132,23 @@ const keeping = (looks: Map<string, Look>) => (look: Look) => {
   return look
 }
 
-/** Looks that end with the scope. */
+/** The browses that were forgotten, of at most as many places as browses are kept. */
+const outdating = () => {
+  const all = new Map<string, Outdated>()
+  const add = (key: string, outdated: Outdated): void => {
+    all.delete(key)
+    all.set(key, outdated)
+    if (all.size > most.looks) all.delete(all.keys().next().value!)
+  }
+  return { add, of: (key: string) => all.get(key), delete: (key: string) => void all.delete(key) }
+}
+
+/** Makes the browses, which end with the scope. */
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
-  /** The ends of those that run. */
+  const outdated = outdating()
+  /** Ends running browses. */
   const ends = new Map<string, Deferred.Deferred<never, Error>>()
   const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
@@ -138,19 +161,20 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
       const through = read(connection, begun, request, (seen) => {
         look = set({ ...look, ...seen })
       })
-      // It ends in its turn, so that its letters are back when the next one begins.
+      // It ends while it holds the semaphore: the broker has its letters back before the next browse begins.
       const bounded = Effect.raceFirst(Deferred.await(ends.get(keyOf(begun.place))!), through)
       const exit = yield* Effect.exit(turnOf(begun.place).withPermits(1)(around(bounded)))
       ends.delete(keyOf(begun.place))
       const ended = yield* Clock.currentTimeMillis
       const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
       const trouble =
-        error === undefined ? undefined : error._tag === "Some" ? error.value.message : "it was interrupted"
+        error === undefined ? undefined : error._tag === "Some" ? error.value.message : "the browse was interrupted"
       set({ ...look, ended, trouble })
     })
 
   return {
     of: (place) => looks.get(keyOf(place)),
+    outdated: (place) => outdated.of(keyOf(place)),
     end: (place, why) => {
       for (const look of ofQueue(place)) {
         const end = ends.get(keyOf(look.place))
@@ -158,17 +182,22 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
       }
       return turnOf(place)
     },
-    forget: (place) => {
-      for (const look of ofQueue(place)) if (look.ended !== undefined) looks.delete(keyOf(look.place))
+    forget: (place, job) => {
+      for (const { ended, operator, place: seen } of ofQueue(place)) {
+        if (ended === undefined) continue
+        looks.delete(keyOf(seen))
+        outdated.add(keyOf(seen), { operator, ended, job })
+      }
     },
     begin: (connection, place, request) =>
       Effect.gen(function* () {
         const current = looks.get(keyOf(place))
         if (current !== undefined && current.ended === undefined) return current
         if (ofQueue(place).filter(({ ended }) => ended === undefined).length >= mostAtOnce) {
-          const detail = `${mostAtOnce} looks with other filters wait for their turn at ${place.queue}`
-          return yield* new Refusal({ status: 503, detail, remedy: "Wait for their end" })
+          const detail = `${mostAtOnce} browses with other filters wait for ${place.queue}`
+          return yield* new Refusal({ status: 503, detail, remedy: "Try again when they have ended" })
         }
+        outdated.delete(keyOf(place))
         const look = set({
           place,
           operator: request.operator,

@@ -1,6 +1,6 @@
 /**
- * Simulated outages, which must not hold the process, whoever asks for them: they have few events, run in steps that let others
- * in, and few run at a time.
+ * Simulated outages must not block the process. They have a limited number of events, run in steps with pauses, and few run at the
+ * same time.
  */
 import type { ConsumerOptions } from "@requeue/core/port"
 import { Outage, OutageReport } from "@requeue/operations"
@@ -8,16 +8,16 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { Refusal } from "../refusal.ts"
 
-/** The most of everything. */
+/** The limits of a simulation. */
 export const most = { messages: 50_000, events: 200_000, rounds: 20, running: 2, waiting: 6 }
 
-/** A report, or why the question has none. */
+/** A report, or why there is none. */
 export type Result = OutageReport.OutageReport | Outage.Refusal
 
 /** Simulates outages. */
 export type Simulate = (options: ConsumerOptions.Options, question: Outage.Question) => Effect.Effect<Result, Refusal>
 
-/** Runs one outage in steps, each of which lets others in. */
+/** Runs one outage in steps, with pauses for other work. */
 const stepped = (scenario: Outage.Scenario, events: number): Effect.Effect<Outage.Outcome> =>
   Effect.gen(function* () {
     const steps = Outage.steps(scenario, events)
@@ -28,7 +28,7 @@ const stepped = (scenario: Outage.Scenario, events: number): Effect.Effect<Outag
     }
   })
 
-/** As many outages as the number of events allows: one, and up to 20. */
+/** Runs 1 to 20 outages, as the number of events allows. */
 const rounds = (scenario: Outage.Scenario): Effect.Effect<ReadonlyArray<Outage.Outcome>> =>
   Effect.gen(function* () {
     const outcomes: Array<Outage.Outcome> = []
@@ -36,7 +36,7 @@ const rounds = (scenario: Outage.Scenario): Effect.Effect<ReadonlyArray<Outage.O
     while (outcomes.length < most.rounds) {
       const outcome = yield* stepped({ ...scenario, seed: scenario.seed + outcomes.length }, left)
       left -= outcome.events
-      // One that ends early because others had the events tells nothing of the outage.
+      // A round that ends early, because earlier rounds used the events, is left out.
       if (outcome.isCut && outcomes.length > 0) break
       outcomes.push(outcome)
       if (left <= 0) break
@@ -44,9 +44,9 @@ const rounds = (scenario: Outage.Scenario): Effect.Effect<ReadonlyArray<Outage.O
     return outcomes
   })
 
-const busy = new Refusal({ status: 503, detail: "others simulate outages", remedy: "Try again in a moment" })
+const busy = new Refusal({ status: 503, detail: "other outages are being simulated", remedy: "Try again in a moment" })
 
-/** Makes a place for simulations. */
+/** Makes a simulator. */
 export const make = (): Simulate => {
   const places = Semaphore.makeUnsafe(most.running)
   let asked = 0

@@ -1,8 +1,8 @@
 /**
- * The queues of a broker, as far as it has answered. All who look share one round of questions, and a page waits for its end only
- * a moment: then it shows what is known, and how old that is. So a broker that is slow or down hides no other.
+ * The queues of a broker. All requests share one round of questions. A page waits for its end only a moment, then it shows the last
+ * answers and their age: a slow broker does not delay the others.
  *
- * It goes on asking for as long as it keeps samples, so that who comes back sees what has happened meanwhile; then it rests.
+ * After the last request it goes on asking for as long as it keeps samples, and then stops until the next request.
  */
 import { Delay } from "@requeue/core"
 import { QueueStatus } from "@requeue/operations"
@@ -15,12 +15,12 @@ import type { Connection } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
 import * as History from "./history.ts"
 
-/** A queue; without a status where its broker has not answered yet. It is another object when there is a new answer. */
+/** A queue; without a status before the first answer. Each answer makes a new object. */
 export interface QueueView {
   readonly queue: string
   readonly status: QueueStatus.QueueStatus | undefined
   readonly samples: ReadonlyArray<History.Sample>
-  /** When the answer came, in milliseconds since the epoch. */
+  /** The time of the answer in milliseconds since the epoch. */
   readonly at: number | undefined
 }
 
@@ -28,40 +28,40 @@ export interface QueueView {
 export interface BrokerView {
   readonly name: string
   readonly queues: ReadonlyArray<QueueView>
-  /** Why it does not answer. */
+  /** Why the broker does not answer. */
   readonly trouble: string | undefined
-  /** When it was last asked in vain, in milliseconds since the epoch; `undefined` without trouble. */
+  /** The time of the last failure in milliseconds since the epoch; `undefined` without trouble. */
   readonly troubleAt: number | undefined
-  /** Why parts of it do not answer. */
+  /** Why parts of the broker do not answer. */
   readonly missing: ReadonlyArray<string>
-  /** When the oldest of the answers came, in milliseconds since the epoch; `undefined` where there is none. */
+  /** The time of the oldest answer in milliseconds since the epoch; `undefined` without answers. */
   readonly asOf: number | undefined
 }
 
 /** The queues of a broker. */
 export interface Overview {
-  /** Asks, and answers what is known a moment later. */
+  /** Asks the broker, and returns the last answers a moment later. */
   readonly look: Effect.Effect<BrokerView>
-  /** The view at a time, in milliseconds since the epoch. Somebody sees it: questions are more frequent. */
+  /** Returns the view of an open page, for which the broker is asked more often. `now` is in milliseconds since the epoch. */
   readonly watch: (now: number) => BrokerView
 }
 
-/** Milliseconds after which a round is given up. */
+/** Milliseconds until a round times out. */
 const longest = 60_000
 
-/** Milliseconds for which the answers of a round are good: reloads of several operators are one round. */
+/** Milliseconds for which the answers of a round are valid: several reloads share one round. */
 const fresh = 2000
 
-/** Milliseconds that a page waits for answers. */
+/** Milliseconds that a page waits for a round. */
 const moment = 200
 
 /**
- * Milliseconds between two rounds while somebody watches a broker that is down, one that answers, and else; and the part of the
- * time in which one that answers is asked at most. Questions to SQS have a price.
+ * Milliseconds between two rounds: with an open page and a broker that is down, with an open page, and without one. `share` is the
+ * most part of the time that rounds may take. Questions to SQS have a price.
  */
 const pauses = { down: 2000, watched: 5000, else: History.step, share: 0.1 }
 
-/** Milliseconds between two moments at which a round may begin. */
+/** Milliseconds between two checks for the next round. */
 const tick = 1000
 
 interface Round {
@@ -85,7 +85,7 @@ const ask = (connection: Connection, known: Map<string, QueueView>) =>
     )
   )
 
-/** An overview that asks when somebody looks, and a while after that, until the scope closes. `timeout` is in milliseconds. */
+/** Makes an overview, which ends with the scope. `timeout` is in milliseconds. */
 export const make = (connection: Connection, timeout: number): Effect.Effect<Overview, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const { mask, name, queues } = connection
@@ -105,7 +105,7 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
         round.ended = at
         yield* Deferred.succeed(round.end, undefined)
       })
-    /** The round that runs or has just ended, or a new one. */
+    /** Returns the round that runs or has just ended, or begins a new one. */
     const round = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       if (current !== undefined && (current.ended ?? now) > now - fresh) return current

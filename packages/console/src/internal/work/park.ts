@@ -1,4 +1,4 @@
-/** Parking as a job: letters are moved aside as they are, or back. */
+/** A park as a job: it moves letters unchanged to the parking queue, or back. */
 import { RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -6,19 +6,19 @@ import type { Connection } from "./connections.ts"
 import { told, type Work } from "./job.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
-/** The dead-letter queues of the queues that are configured. */
+/** The dead-letter queues of the configured queues. */
 const deadLetterQueues = ({ queues }: Pick<Connection, "queues">): ReadonlyArray<string> =>
   queues.flatMap(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
 
-/** The dead-letter queue whose parked letters a queue has; `undefined` where it is no such queue. */
+/** The dead-letter queue of a parking queue; `undefined` for other queues. */
 export const homeOf = (connection: Pick<Connection, "queues">, queue: string): string | undefined =>
   deadLetterQueues(connection).find((dead) => DeadLetters.parkingQueue(dead) === queue)
 
-/** Whether a queue has dead letters of queues that are configured, parked or not. */
+/** Whether a queue has dead letters of configured queues, parked or not. */
 export const hasLetters = (connection: Pick<Connection, "queues">, queue: string): boolean =>
   deadLetterQueues(connection).includes(queue) || homeOf(connection, queue) !== undefined
 
-/** Moves letters of a dead-letter queue aside, and parked ones back. */
+/** Parks letters of a dead-letter queue, or moves parked letters back. */
 export const make = (connection: Connection, queue: string, selection: Selection): Work => {
   const to = homeOf(connection, queue) ?? DeadLetters.parkingQueue(queue)
   return {

@@ -1,4 +1,4 @@
-/** A letter as a line of JSON, as people may see it: exactly as it is where nothing of it is hidden, and else marked. */
+/** A letter as a JSON line, as operators may see it. A letter with hidden parts is marked. */
 import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { type Content, mark, type Redact } from "../../Redaction.ts"
@@ -7,16 +7,16 @@ import * as Shown from "../shown.ts"
 import * as Body from "./body.ts"
 import * as Json from "./json.ts"
 
-/** The body as the hook gets it, and its text where it is JSON. */
+/** The body for the hook, and its text where it is JSON. */
 interface Readable {
   readonly value: unknown
   readonly json?: string | undefined
 }
 
-/** The place of a body that is too large to be browsed through. */
+/** The text that replaces a body too large to search. */
 const tooLarge = `${mark}: it has more than ${Body.limits.whole} bytes`
 
-/** `undefined` where it is too large to be browsed through. */
+/** `undefined` where the body is too large to search. */
 const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | undefined> =>
   Effect.map(Body.plain(letter), (bytes) => {
     if (bytes.length > Body.limits.whole) return undefined
@@ -28,7 +28,7 @@ const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | unde
 const isSameBytes = (one: unknown, other: unknown): boolean =>
   one instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(one, other) === 0
 
-/** Whether nothing is hidden. Of a key that stands twice, only the last was seen: then what stood before may not be shown. */
+/** Whether nothing is hidden. The hook sees only the last value of a repeated key, so earlier values must not be shown. */
 const isWhole = (given: Content, shown: Content, json: string | undefined): boolean => {
   const { body: before, ...rest } = given
   const { body: after, ...others } = shown
@@ -41,7 +41,7 @@ const isWhole = (given: Content, shown: Content, json: string | undefined): bool
   )
 }
 
-/** The parts in one order, whichever a hook has. */
+/** The parts in a fixed order. */
 const namesOf = ({ error, headers, history = [], id }: Content) => [
   Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   history,
@@ -57,7 +57,7 @@ const bytesOf = (body: unknown): Uint8Array | undefined => {
   return text === undefined ? undefined : new TextEncoder().encode(text)
 }
 
-/** The letter with what is shown of it. */
+/** The letter with its visible parts. */
 const hidden = (
   { metadata, origin }: DeadLetters.DeadLetter,
   { error, headers, history = [], id = mark }: Content,
@@ -78,13 +78,13 @@ const hidden = (
   }
 }
 
-/** The content as it is shown: without anything, where the hook cannot say what that is. */
+/** The redacted content; empty where the hook fails. */
 const seen = (redact: Redact, content: Content, place: Place): Content => {
   const shown = Shown.left(redact, content, place)
   return bytesOf(shown.body) === undefined ? { headers: {} } : shown
 }
 
-/** The line of a letter, and whether something of it is hidden. */
+/** The line of a letter, and whether parts of it are hidden. */
 export const of = (
   redact: Redact,
   letter: DeadLetters.DeadLetter,

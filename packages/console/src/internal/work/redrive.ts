@@ -4,27 +4,27 @@ import { Capabilities, KnownQueues } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import { type Job, told, type Work } from "./job.ts"
+import { type Job, type Operation, type Staged, told, type Work } from "./job.ts"
 import * as Park from "./park.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
-/** The wishes of an operator for. */
+/** The choices of the operator for a redrive. */
 export interface Asked {
-  /** The dry run that it follows: no more letters are redriven than that has counted. */
-  readonly plan: Pick<Job, "id" | "report" | "selection" | "to">
-  /** Whether it works in stages, and stops by itself; else all letters go at once. */
-  readonly isStaged: boolean
-  /** Letters in a second at most; `undefined` for no limit. */
+  /** The dry run that it follows. The redrive takes no more letters than the dry run has counted. */
+  readonly plan: Pick<Job, "id" | "operation" | "report" | "selection" | "to">
+  /** The stages, and the part of a stage that may come back; `undefined` to redrive all letters at once. */
+  readonly staged: Staged | undefined
+  /** The most letters a second; `undefined` for no limit. */
   readonly rate: number | undefined
 }
 
-/** The sizes of the first stages, and the part of one that may come back. */
+/** The default stages. */
 export const { stages, stopAt } = DeadLetters.standardStages
 
-/** Letters that were redriven so often already stay. */
+/** Letters that were redriven this often stay in the dead-letter queue. */
 export const maxRedrives = 3
 
-/** The policies of the queue that letters go to, or of those whose letters come to a dead-letter queue. */
+/** The policies of the target queue, or of all queues that use this dead-letter queue. */
 const policiesOf = (
   { queues }: Connection,
   dead: string,
@@ -35,40 +35,47 @@ const policiesOf = (
     return isMeant ? [retry] : []
   })
 
-/** The longest wait behind a stage. Parked letters go back to the queues of the others. */
+/** The longest wait after a stage. Parked letters go back to the same queues as the others. */
 const waitOf = (connection: Connection, queue: string, to: string | undefined): number =>
   DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, to))
 
 const optionsOf = (
   connection: Connection,
   queue: string,
-  { isStaged, plan, rate }: Asked
+  { plan, rate, staged }: Asked
 ): DeadLetters.RedriveOptions => ({
   to: plan.to,
   maxRedrives,
   rate,
-  // As on the command line: letters go to no queue that was deleted.
+  // A deleted queue is not created again, as with the CLI.
   create: false,
   limit: plan.report?.redriven,
-  ...(isStaged ? { wait: waitOf(connection, queue, plan.to) } : {})
+  ...(staged === undefined ? {} : { ...staged, wait: waitOf(connection, queue, plan.to) })
 })
+
+interface Given {
+  readonly options: DeadLetters.RedriveOptions
+  /** The longest wait after each stage; `undefined` without stages. */
+  readonly wait: number | undefined
+  readonly operation: Operation | undefined
+}
 
 const make = (
   kind: "plan" | "redrive",
   connection: Connection,
   queue: string,
   selection: Selection,
-  options: DeadLetters.RedriveOptions,
-  wait: number | undefined
+  { operation, options, wait }: Given
 ): Work => ({
   kind,
   connection,
   queue,
   selection,
   to: options.to,
+  operation,
   isLong: kind === "redrive" && wait !== undefined,
-  options: { ...options, letters: selection.title },
-  run: ({ audit, id: operation, signal, tell }) =>
+  options: { ...options, letters: selection.title, ...(operation === undefined ? {} : { operation: operation.id }) },
+  run: ({ audit, id, signal, tell }) =>
     connection.use((broker) => {
       if (wait !== undefined) tell({ pace: { wait, untold: Capabilities.untold(broker.capabilities) } })
       return Effect.flatMap(DeadLetters.make(queue), ({ count, redrive }) =>
@@ -80,7 +87,7 @@ const make = (
             filter: selection.isMeant,
             dryRun: kind === "plan",
             audit: audit({ to: options.to }),
-            operation,
+            operation: operation?.id ?? id,
             signal,
             onProgress: (report) => tell({ report })
           }),
@@ -93,22 +100,29 @@ const make = (
     })
 })
 
-/** Counts what a redrive would do, to a queue or to those that letters came from, and moves nothing. */
-export const plan = (connection: Connection, queue: string, selection: Selection, to: string | undefined): Work =>
-  make(
-    "plan",
-    connection,
-    queue,
-    selection,
-    { to, maxRedrives, limit: mostOf(selection) },
-    waitOf(connection, queue, to)
-  )
+/** Counts what a redrive would do, and moves nothing. `operation` is the operation that the redrive would continue. */
+export const plan = (
+  connection: Connection,
+  queue: string,
+  selection: Selection,
+  { operation, to }: { readonly to: string | undefined; readonly operation: Operation | undefined }
+): Work =>
+  make("plan", connection, queue, selection, {
+    options: { to, maxRedrives, limit: mostOf(selection) },
+    wait: waitOf(connection, queue, to),
+    operation
+  })
 
-/** Sends the letters of a dry run to the queue that it was for, or back to those that they came from. */
+/** Sends the letters of a dry run to its target queue, or back to their own queues. */
 export const redrive = (connection: Connection, queue: string, asked: Asked): Work => {
-  const wait = asked.isStaged ? waitOf(connection, queue, asked.plan.to) : undefined
+  const { plan, staged } = asked
   return {
-    ...make("redrive", connection, queue, asked.plan.selection, optionsOf(connection, queue, asked), wait),
-    plan: asked.plan.id
+    ...make("redrive", connection, queue, plan.selection, {
+      options: optionsOf(connection, queue, asked),
+      wait: staged === undefined ? undefined : waitOf(connection, queue, plan.to),
+      operation: plan.operation
+    }),
+    plan: plan.id,
+    staged
   }
 }

@@ -1,4 +1,4 @@
-/** Letters that an operator means: those of a filter, of a cause, one, or all. */
+/** The letters that an operator selects: by a filter, by a cause, one, or all. */
 import { ErrorPattern } from "@requeue/core/port"
 import { DeadLetters, LetterFilter } from "@requeue/operations"
 import { mark, type Redact } from "../../Redaction.ts"
@@ -6,11 +6,11 @@ import type { Place } from "../paths.ts"
 import * as CauseId from "./causeId.ts"
 import * as Letters from "./letters.ts"
 
-/** The letters of a job, as they were meant when it was asked for. */
+/** The selected letters of a job. */
 export interface Selection {
-  /** The id of the cause; `undefined` for those of all causes. */
+  /** The id of the cause; `undefined` for all causes. */
   readonly cause: string | undefined
-  /** The key of the letter; `undefined` for all of the cause. */
+  /** The key of the letter; `undefined` for all letters of the cause. */
   readonly letter: string | undefined
   /** The filter as fields of an address; empty without one. */
   readonly search: Pick<Place, "filter">
@@ -18,11 +18,11 @@ export interface Selection {
   readonly filter: LetterFilter.LetterFilter | undefined
   /** The letters in words. */
   readonly title: string
-  /** Whether a letter is meant; `undefined` where all are. */
+  /** Whether a letter is selected; `undefined` to select all. */
   readonly isMeant: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
 }
 
-/** Letters in words: of a cause, one with an id, those of a filter, or all. */
+/** The selected letters in words. */
 export const titleOf = ({
   cause,
   filter,
@@ -37,11 +37,11 @@ export const titleOf = ({
   return [cause ?? (words === "" ? "all letters" : "letters"), ...(words === "" ? [] : [`only ${words}`])].join(", ")
 }
 
-/** Whether both mean the same letters, but for the time to which ages are told. */
+/** Whether both select the same letters, apart from the time that ages refer to. */
 export const isSame = (one: Selection, other: Selection): boolean =>
   JSON.stringify([one.cause, one.letter, one.search]) === JSON.stringify([other.cause, other.letter, other.search])
 
-/** A letter whose error has its pattern for a message: messages may quote bodies, which not everybody may see. */
+/** The letter with the pattern of its error message: messages may quote bodies, which not every role may see. */
 const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
   const { origin } = letter
   if (origin === undefined) return letter
@@ -49,7 +49,7 @@ const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
   return { ...letter, origin: { ...origin, error } }
 }
 
-/** A letter as people may see it, as far as the filter looks at it. */
+/** The parts of a letter that the filter compares, as operators may see them. */
 const shown = (
   { error, header, id }: LetterFilter.LetterFilter,
   letter: LetterFilter.Subject,
@@ -68,8 +68,8 @@ const shown = (
 }
 
 /**
- * Whether letters pass a filter, as they are and as people may see them: so that nobody finds out by filters what the hook
- * hides. One that the hook cannot handle does not pass. `now` is in milliseconds since the epoch.
+ * Returns whether letters pass a filter both before and after redaction: filters must not reveal hidden parts. A letter on which
+ * the hook fails does not pass. `now` is in milliseconds since the epoch.
  */
 export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact: Redact, place: Place) => {
   const passes = LetterFilter.matches(filter, now)
@@ -77,7 +77,7 @@ export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact
     const told = filter.error === undefined ? (each: LetterFilter.Subject) => each : patterned
     if (!passes(told(letter))) return false
     try {
-      // The pattern comes last: the hook finds no secret of which a part has become a placeholder.
+      // The pattern comes last: the hook cannot find a secret that has become a placeholder in part.
       return passes(told(shown(filter, letter, redact, place)))
     } catch {
       return false
@@ -85,21 +85,21 @@ export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact
   }
 }
 
-/** Letters that are of the cause, have the key, and pass the filter, as far as these are given. */
+/** Combines tests; `undefined` tests pass every letter. */
 export const all = (...tests: ReadonlyArray<((letter: DeadLetters.DeadLetter) => boolean) | undefined>) => {
   const given = tests.filter((test) => test !== undefined)
   return given.length === 0 ? undefined : (letter: DeadLetters.DeadLetter) => given.every((test) => test(letter))
 }
 
-/** Letters of a cause. */
+/** Selects the letters of a cause. */
 export const ofCause =
   (cause: string) =>
   (letter: DeadLetters.DeadLetter): boolean =>
     CauseId.of(DeadLetters.causeOf(letter)) === cause
 
-/** Letters with a key, which are alike. */
+/** Selects the letters with a key, which are identical. */
 export const { withKey } = Letters
 
-/** The most letters of a selection: of those that are alike, one is meant. */
+/** The most letters of a selection: one of several identical letters. */
 export const mostOf = ({ letter }: Pick<Selection, "letter">): number | undefined =>
   letter === undefined ? undefined : 1

@@ -1,4 +1,4 @@
-/** Changes in the answers of brokers, as events: asked for while somebody reads them. */
+/** Changes in the answers of brokers as events. Brokers are asked while a page of events is open. */
 import { QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import type { Coming, Events } from "./events.ts"
 import type { BrokerView, Overview } from "./overview.ts"
 
-/** Milliseconds between two questions, and for which it goes on asking when nobody reads any more. */
+/** Milliseconds between two questions, and until the questions stop after the last page has closed. */
 const every = 5000
 const goesOn = 70_000
 
@@ -20,7 +20,7 @@ interface Counted {
 
 const isMore = (before: number, after: number): boolean => after > before
 
-/** The numbers whose changes are told. Those of a queue that works change all the time. */
+/** The numbers whose changes are events. Other numbers of a working queue change all the time. */
 const numbers: ReadonlyArray<Counted> = [
   { name: "dead letters", of: QueueStatus.deadOf, isBad: isMore },
   { name: "undelivered", of: ({ undelivered }) => undelivered, isBad: isMore },
@@ -36,10 +36,15 @@ const changed = (before: Status, after: Status): ReadonlyArray<Pick<Coming, "isB
   }),
   ...(before.isMissing === after.isMissing
     ? []
-    : [{ words: after.isMissing ? "the queue is missing" : "the queue is there", isBad: after.isMissing }]),
+    : [{ words: after.isMissing ? "the queue is missing" : "the queue exists again", isBad: after.isMissing }]),
   ...((before.isPaused ?? false) === (after.isPaused ?? false)
     ? []
-    : [{ words: after.isPaused === true ? "paused on the broker" : "goes on", isBad: after.isPaused === true }])
+    : [
+        {
+          words: after.isPaused === true ? "paused on the broker" : "resumed on the broker",
+          isBad: after.isPaused === true
+        }
+      ])
 ]
 
 /** The events between two answers of a broker. */
@@ -67,10 +72,10 @@ const between = (before: BrokerView, after: BrokerView): ReadonlyArray<Coming> =
   return [...connection, ...queues]
 }
 
-/** Goes on asking for a while; somebody reads. */
+/** Continues the questions for a while, for an open page. */
 export type Watch = Effect.Effect<void>
 
-/** A watch that ends with the scope. */
+/** Makes a watch, which ends with the scope. */
 export const make = (events: Events, overviews: ReadonlyArray<Overview>): Effect.Effect<Watch, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     let [until, isRunning] = [0, false]
@@ -86,7 +91,7 @@ export const make = (events: Events, overviews: ReadonlyArray<Overview>): Effect
     })
     const run = Effect.gen(function* () {
       while ((yield* Clock.currentTimeMillis) < until) yield* round
-      // What has changed while nobody read is no event of the moment when somebody reads again.
+      // Changes while no page was open are not events of the moment when one opens.
       before = []
     }).pipe(Effect.ensuring(Effect.sync(() => void (isRunning = false))))
     return Effect.gen(function* () {

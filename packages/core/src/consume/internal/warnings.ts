@@ -18,7 +18,7 @@ export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> 
   /** Writes a structured line at the level of information. */
   readonly info: FailureLog.Options["warn"]
   /** Returns the redacted error of a failure. */
-  readonly redact: (failure: Pick<Failure, "summary" | "trace">) => ErrorSummary
+  readonly redact: (failure: Pick<Failure, "summary" | "chain" | "trace">) => ErrorSummary
 }
 
 /** The part of a delivery that is logged. */

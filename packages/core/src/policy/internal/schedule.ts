@@ -85,8 +85,8 @@ export const describe = (policy: Scheduled, defaultDelay: Delay.Delay = 0): Desc
     handlerRuns,
     worstCase,
     text:
-      `${retries === Number.POSITIVE_INFINITY ? "unlimited" : retries} retries${listed}; ` +
-      `at most ${handlerRuns === Number.POSITIVE_INFINITY ? "unlimited" : handlerRuns} handler runs ` +
+      `${retries === Number.POSITIVE_INFINITY ? "unlimited" : retries} ${retries === 1 ? "retry" : "retries"}${listed}; ` +
+      `at most ${handlerRuns === Number.POSITIVE_INFINITY ? "unlimited" : handlerRuns} handler ${handlerRuns === 1 ? "run" : "runs"} ` +
       `over ${Delay.format(worstCase)}`
   }
 }

@@ -15,6 +15,55 @@ export const summarize = (error: unknown): ErrorSummary => {
   }
 }
 
+/** The summary of a cause, which may be an object of any size: then only its message is read. */
+export const summarizeCause = (cause: unknown): ErrorSummary =>
+  !isRecord(cause) || isError(cause) || typeof read(cause, "message") === "string"
+    ? summarize(cause)
+    : { name: `NonError(${kindOf(cause)})`, message: "" }
+
+/** The most errors of a chain, which may be a cycle. */
+export const chainLimit = 10
+
+/** The thrown error and its causes, the outermost first. An error without a cause that has `errors` is caused by the first. */
+export const chainOf = (thrown: unknown): ReadonlyArray<ErrorSummary> => {
+  const chain = [summarize(thrown)]
+  const seen = new Set([thrown])
+  let next = causeOf(thrown)
+  while (next !== undefined && !seen.has(next) && chain.length < chainLimit) {
+    chain.push(summarizeCause(next))
+    seen.add(next)
+    next = causeOf(next)
+  }
+  return chain
+}
+
+const causeOf = (error: unknown): unknown => {
+  if (!isRecord(error)) return undefined
+  const first = read(Object(read(error, "errors")), "0")
+  return read(error, "cause") ?? (isRecord(first) && isError(first) ? first : undefined)
+}
+
+/** The most characters of a message with its causes: an error pattern is as long, so it shows them as well. */
+const described = 200
+
+/**
+ * The message of an error and those of its causes: `fetch failed, caused by connect ECONNREFUSED`. A cause whose text is in it
+ * already is left out. A long message is cut, and keeps half of the room.
+ */
+export const describe = (message: string, causes: ReadonlyArray<ErrorSummary>): string => {
+  const texts = [message]
+  for (const { message: cause, name } of causes) {
+    if (cause === "" || texts.some((text) => text.includes(cause))) continue
+    texts.push(/^(Error$|NonError\()/.test(name) ? cause : `${name}: ${cause}`)
+  }
+  const text = texts
+    .slice(1)
+    .map((cause) => `, caused by ${cause}`)
+    .join("")
+  const room = Math.max(described / 2, described - text.length)
+  return text === "" || message.length <= room ? `${message}${text}` : `${message.slice(0, room - 1)}…${text}`
+}
+
 /** Returns the value of a property; `undefined` if reading it throws. */
 export const read = (from: object, key: string): unknown => {
   try {
@@ -58,7 +107,7 @@ const unusual = (value: unknown): string | undefined => {
 }
 
 /** Returns the kind of a value that is not an Error, for example `Response` or `null`. */
-export const kindOf = (value: unknown): string => {
+const kindOf = (value: unknown): string => {
   if (value === null) return "null"
   if (typeof value !== "object") return typeof value
   const kind = tagOf(value)

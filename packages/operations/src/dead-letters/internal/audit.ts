@@ -1,12 +1,12 @@
-/** Tells of letters before they leave their queue, so that it is written down by then who does it. */
+/** Audits letters before they leave their queue. */
 import { type Delivery, Failure } from "@requeue/core"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 
 /**
- * Takes letters that are about to leave, up to 100 at a time. They leave when it has returned, or when its promise has
- * resolved; where it fails, they stay, and so do all others.
+ * Called with letters that are about to leave, up to 100 at a time. They leave when it has returned, or when its promise has
+ * resolved. If it fails, they and all others stay.
  */
 export type Audit = (letters: ReadonlyArray<DeadLetter>) => void | Promise<void>
 
@@ -16,17 +16,17 @@ export class AuditFailed extends Data.TaggedError("AuditFailed")<{
   readonly detail: string
 }> {
   readonly reason = "AuditFailed"
-  /** The letters of which it was not told stay, and another call goes on with them. */
+  /** The other letters stay, and another call goes on with them. */
   readonly isRetryable = true
   override get message() {
-    return `audit of ${this.queue}: ${this.detail}. The letters of which it was not told stay`
+    return `audit of ${this.queue}: ${this.detail}. The letters that it did not record stay`
   }
 }
 
-/** Succeeds when the audit was told of the letters. */
+/** Succeeds when the audit has the letters. */
 export type Admit = (letters: ReadonlyArray<Delivery.Delivery>) => Effect.Effect<void, AuditFailed>
 
-/** Tells an audit of letters, if there is one. */
+/** Calls the audit with letters, if there is one. */
 export const make =
   (queue: string, audit: Audit | undefined): Admit =>
   (letters) =>

@@ -1,4 +1,4 @@
-/** Waits for what becomes of the letters of a stage: until that is known, or for as long as it may. */
+/** Waits until the outcome of a stage's letters is known, up to a limit. */
 import type { BrokerError } from "@requeue/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,11 +15,11 @@ export interface Dependencies {
   readonly targets: ReadonlySet<string>
   /** Whether the broker's counts are exact at any moment. */
   readonly isExact: boolean
-  /** Called when the ledger has been told what was seen. */
+  /** Called when the ledger has the latest counts. */
   readonly onSeen: () => void
   /** In monotonic milliseconds. */
   readonly now: () => number
-  /** The part of a stage that may come back. */
+  /** The share of a stage that may come back. */
   readonly stopAt: number
   /** The longest wait, in milliseconds. */
   readonly wait: number
@@ -27,13 +27,13 @@ export interface Dependencies {
 
 export interface OutcomeWait {
   /**
-   * Counts what waits, and looks at the dead letters that have come. Answers `undefined` while the broker is away, for a
-   * minute at most. The last check of a stage looks at once.
+   * Counts the waiting messages, and browses the new dead letters. Returns `undefined` while the broker is away, for a
+   * minute at most. The last check of a stage browses at once.
    */
   readonly check: (isLast: boolean) => Effect.Effect<Waiting | undefined, BrokerError.BrokerError>
   /** Whether too much has come back. */
   readonly isBeyond: () => boolean
-  /** Waits, and answers why no letter may follow; `undefined` when more may. */
+  /** Waits, and returns why no letter may follow; `undefined` if more may. */
   readonly settle: Effect.Effect<StoppedBy | undefined, BrokerError.BrokerError>
 }
 
@@ -45,15 +45,15 @@ const quiet = 10_000
 
 const never = Number.POSITIVE_INFINITY
 
-/** Milliseconds until the next count, the last of which is at the end. */
+/** Milliseconds until the next count. The last count is at the end. */
 const untilNext = (now: number, end: number): number => (now < end ? Math.min(interval, end - now) : interval)
 
-/** Takes a number, and answers the largest of the last so many milliseconds. */
+/** Adds a number, and returns the largest of the last milliseconds. */
 const lately = (now: () => number, millis: number): ((count: number) => number) => {
   const counts: Array<readonly [at: number, count: number]> = []
   return (count) => {
     counts.push([now(), count])
-    // The first one is that of the beginning.
+    // The first one is from the beginning.
     while (counts.length > 1 && counts[1]![0] <= now() - millis) counts.shift()
     return Math.max(...counts.map(([, each]) => each))
   }
@@ -63,7 +63,7 @@ export const make = (dependencies: Dependencies): OutcomeWait => {
   const { isExact, ledger, now, onSeen, stopAt, targets, wait, watch } = dependencies
   const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
 
-  /** Counts that are not exact are those of a while ago: what waits now is at most the most of them. */
+  /** Counts that are not exact may be old, so the largest of them is an upper bound. */
   const most = lately(now, isExact ? 0 : quiet)
   let [failing, known]: [number | undefined, number] = [undefined, 0]
   /** Whether the wait for all that has been published is over. */
@@ -76,15 +76,15 @@ export const make = (dependencies: Dependencies): OutcomeWait => {
         isOver = false
       }
       known = published
-      // In this order, since what goes from one to the other in between is counted twice, and not missed.
+      // In this order: a message that moves in between is counted twice, and not missed.
       const waiting = yield* watch.waiting(targets, isLast)
       yield* watch.look(isLast)
       failing = undefined
       const counted = most(waiting.isWhole ? waiting.counted : ledger.outstanding())
-      // Nothing waits, as it seems, and no count that is to come will be believed in time.
+      // Nothing seems to wait, and later counts could not be confirmed in time.
       const isTooSoon = isOver && waiting.counted === 0 && counted > 0
       const isKnown = waiting.isWhole && !isTooSoon
-      // What has come into the dead letters, and was not looked at yet, has not succeeded either.
+      // Letters that arrived in the dead-letter queues, and were not browsed yet, have not succeeded either.
       ledger.see({ counted: isKnown ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
       onSeen()
       return waiting
@@ -106,13 +106,13 @@ export const make = (dependencies: Dependencies): OutcomeWait => {
       if (outstanding === 0) return isBeyond() ? "stop-at" : undefined
       emptySince = waiting?.isWhole === true && waiting.counted === 0 ? Math.min(emptySince, now()) : never
       if (waiting !== undefined) {
-        // What others may have there tells nothing of the queue.
+        // Messages of other queues there say nothing about this queue.
         const { own } = waiting
         hasLeft ||= own < Math.max(last, outstanding)
         last = own
         if (isOver) return isBeyond() ? "stop-at" : own > 0 && !hasLeft ? "wait" : undefined
       }
-      // Counts that are exact, and 0, need no second look.
+      // Exact counts of 0 need no second count.
       if (!isExact || emptySince > now()) yield* Effect.sleep(Duration.millis(untilNext(now(), end)))
     }
   })

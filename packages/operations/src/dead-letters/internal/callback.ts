@@ -1,4 +1,4 @@
-/** Functions that a program passes to a redrive, park or purge, and what they throw. */
+/** Functions that a program passes to a redrive, park or purge, and their errors. */
 import { Failure } from "@requeue/core"
 import { Thenable } from "@requeue/core/port"
 import * as Data from "effect/Data"
@@ -24,7 +24,7 @@ export class CallbackFailed extends Data.TaggedError("CallbackFailed")<{
 }
 
 /**
- * Makes functions throw a {@link CallbackFailed} for whatever they throw. When a promise of one is rejected, the next call of
+ * Wraps the errors of functions as {@link CallbackFailed}. When a promise of one is rejected, the next call of
  * any of them throws it.
  */
 export const guard = (queue: string) => {
@@ -44,6 +44,6 @@ export const guard = (queue: string) => {
   }
 }
 
-/** Fails with the {@link CallbackFailed} that was thrown within. All other defects stay defects. */
+/** Fails with a {@link CallbackFailed} that was thrown. All other defects stay defects. */
 export const caught = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | CallbackFailed, R> =>
   Effect.catchDefect(effect, (defect) => (defect instanceof CallbackFailed ? Effect.fail(defect) : Effect.die(defect)))

@@ -1,6 +1,6 @@
 /**
- * Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone.
- * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
+ * Queues that letters go to, or come back to, must exist: no consumer would read the letters in a misspelt or deleted one.
+ * One that only the letters name must be known as well: anyone who can publish to a dead-letter queue can write any name.
  */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
 import { KnownQueues, type Outgoing } from "@requeue/core/port"
@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 /** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
 export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
 
-/** Fails where the broker says that it does not have the queue. To ask makes none. */
+/** Fails if the broker reports that it does not have the queue. It creates none. */
 const exists = (
   { admin, capabilities: { broker } }: Broker.Service,
   queue: string,
@@ -18,7 +18,7 @@ const exists = (
   remedy: string
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    // Who may publish to it may not always count it.
+    // A user may have permission to publish to a queue, but not to count it.
     const isMissing = yield* Effect.catchIf(
       Effect.map(admin.counts(queue), (counts) => counts.isMissing === true),
       ({ reason }: BrokerError.BrokerError) => reason === "AccessRefused",
@@ -36,7 +36,7 @@ export interface Options {
   readonly create?: boolean | undefined
   readonly to?: string | undefined
   readonly watch?: Watched | undefined
-  /** Whether letters in it may be of this queue, by more than what they say. */
+  /** Whether letters in it may come from this queue, by evidence other than the letters. */
   readonly isOrigin: (queue: string) => Effect.Effect<boolean, BrokerError.BrokerError>
 }
 
@@ -50,8 +50,8 @@ const unknown = (
     operation: "publish",
     queue: origin,
     reason: "QueueMismatch",
-    detail: `only letters in ${queue} say that they came from it: no policy that is known here sends its dead letters there`,
-    remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, give to or --to`
+    detail: `only the letters in ${queue} name it as their origin: no policy known here sends its dead letters there`,
+    remedy: `If they came from it, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, use to or --to`
   })
 
 const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: string): BrokerError.BrokerError =>
@@ -60,18 +60,18 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
     operation: "publish",
     queue: to,
     reason: "QueueMismatch",
-    detail: `it is ${queue} itself, in which the letters are, by another name`,
-    remedy: "Give another queue with to or --to"
+    detail: `it is another name of ${queue}, which has the letters`,
+    remedy: "Use another queue with to or --to"
   })
 
-/** Whether a queue may be made. */
+/** Whether a queue may be created. */
 const mayCreate = ({ create = false }: Pick<Options, "create">): boolean => create
 
-/** A message that creates its queue only where the options allow it: the queue may be deleted after the check. */
+/** A message that creates its queue only if the options allow it: the queue may be deleted after the check. */
 export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create">): Outgoing.Outgoing =>
   mayCreate(options) ? message : { ...message, create: false }
 
-/** Fails where letters must not go to the queue, because they are in it, it is missing, or named by the letters alone. */
+/** Fails if letters must not go to the queue: they are in it, it is missing, or only the letters name it. */
 export const check = (
   broker: Broker.Service,
   to: string,
@@ -85,7 +85,7 @@ export const check = (
     yield* exists(broker, to, "publish", "Correct the queue of to, or create it: { create: true }, --create")
   })
 
-/** The queues of `watch` that are named, all of which must be there. */
+/** The named queues of `watch`, which must all exist. */
 export const named = (
   broker: Broker.Service,
   watch: Watched | undefined
@@ -97,7 +97,7 @@ export const named = (
   )
 }
 
-/** The dead-letter queues of a queue that is redriven to: those of the default policy, unless `watch` tells. */
+/** The dead-letter queues of a queue that is redriven to: those of `watch`, or else of the default policy. */
 export const deadLetterQueues = (queue: string, watch: Watched | undefined): ReadonlyArray<string> => {
   if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
   return typeof watch === "function" ? watch(queue) : []
@@ -106,7 +106,7 @@ export const deadLetterQueues = (queue: string, watch: Watched | undefined): Rea
 /** The failures to look a queue up. */
 interface Failure {
   readonly seen: number
-  /** Those that were no outage. */
+  /** Those that were not outages. */
   readonly counted: number
   /** The last one. */
   readonly error: BrokerError.BrokerError
@@ -114,18 +114,18 @@ interface Failure {
 
 const noFailure = { seen: 0, counted: 0 }
 
-/** How often the broker may fail to look a queue up before the letters for it are refused. */
+/** How often the lookup of a queue may fail before its letters are refused. */
 export const tries = 3
 
-/** The error of a queue that was not looked up. Nothing has been published, so that no copy may exist. */
+/** The error of a queue that was not looked up. Nothing was published, so no copy can exist. */
 const unasked = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
   if (!BrokerError.isDoubtful(error)) return error
   const { broker, cause, operation, queue, remedy } = error
-  const detail = `nothing was published, because the broker did not answer whether the queue is there: ${error.detail}`
+  const detail = `nothing was published, because the broker did not report whether the queue exists: ${error.detail}`
   return new BrokerError.BrokerError({ broker, operation, queue, reason: "ConnectionFailed", detail, remedy, cause })
 }
 
-/** The error of a queue that could not be looked up so often. */
+/** The error of a queue whose lookup failed too often. */
 const givenUp = (
   { broker, cause, detail, operation, reason }: BrokerError.BrokerError,
   queue: string
@@ -136,7 +136,7 @@ const givenUp = (
     queue,
     reason: "Unsupported",
     detail: `the broker failed ${tries} times to look the queue up, the last time with ${reason}: ${detail}`,
-    remedy: "Give another queue with to, or redrive again when the broker answers",
+    remedy: "Use another queue with to, or redrive again when the broker answers",
     cause
   })
 
@@ -148,19 +148,19 @@ const queueing = () => {
     Effect.suspend(() => {
       const [before, own] = [last, Deferred.makeUnsafe<void>()]
       last = own
-      // One that is interrupted while it waits lets the next one wait for those before it.
+      // If an effect is interrupted while it waits, the next one still waits for those before it.
       const end = Effect.sync(() => void Deferred.doneUnsafe(own, Deferred.await(before)))
-      // The one before goes on first: it is what resumes this one.
+      // The one before goes first: it resumes this one.
       const turn = Effect.andThen(Deferred.await(before), Effect.yieldNow)
       return Effect.ensuring(Effect.andThen(turn, effect), end)
     })
 }
 
 /**
- * Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let.
+ * Admits queues as targets: call `enter` before the first letter goes to a queue. `targets` are the admitted ones.
  *
- * Without `to`, a letter names the queue, and anybody may have written that. A name at which the broker fails, or closes its
- * connection, concerns the letters with that name alone. Names are looked up one at a time, lest one fails for another.
+ * Without `to`, a letter names the queue, and anyone may have written that name. If the broker fails on a name, or closes its
+ * connection, that affects only the letters with that name. Names are looked up one at a time, so one cannot fail for another.
  */
 export const gate = (
   broker: Broker.Service,
@@ -182,14 +182,14 @@ export const gate = (
     return told
   }
 
-  /** `seen` failures had been seen when the letter came: a later one is its own as well. */
+  /** `seen` is the number of failures when the letter arrived: later ones are its own as well. */
   const look = (queue: string, seen: number): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.suspend(() => {
       if (targets.has(queue)) return Effect.void
       const last = failures.get(queue)
       const error = refused.get(queue) ?? (last !== undefined && last.seen > seen ? last.error : undefined)
       if (error !== undefined) return Effect.fail(error)
-      // An outage is no fault of the name.
+      // An outage is not caused by the name.
       const isDown = broker.connection().state === "down"
       return check(broker, queue, options).pipe(
         Effect.andThen(add(deadLetterQueues(queue, watch))),

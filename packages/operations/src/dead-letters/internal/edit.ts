@@ -22,21 +22,21 @@ export interface EditOptions {
   readonly headers?: Message.Headers | undefined
   /** The queue to publish to. Default: the queue that the letter came from. */
   readonly to?: string | undefined
-  /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
+  /** The longest wait for the outcome of the copy, 1 ms to 24 hours; see `redrive`. Default: 1 minute. */
   readonly wait?: Delay.DurationInput | undefined
-  /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. */
+  /** Whether a missing queue is created; else the edit fails. See `redrive`. */
   readonly create?: boolean | undefined
-  /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
+  /** Further dead-letter queues to which the copy may come back; see `redrive`. */
   readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
   /**
-   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
-   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
+   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
    * such a queue is refused.
    */
   readonly force?: string | undefined
-  /** Told of the letter before its copy is published. Default: nobody is told. */
+  /** Called with the letter before its copy is published. Default: nothing is called. */
   readonly audit?: Audit.Audit | undefined
   /** Ends the wait; the original then stays. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
@@ -45,11 +45,11 @@ export interface EditOptions {
 /**
  * The fate of an edited copy:
  *
- * - `succeeded`: it has not come back, and the broker does not count it in its queue any more.
+ * - `succeeded`: it has not come back, and the broker no longer counts it in its queue.
  * - `came-back`: it is a dead letter itself.
- * - `waiting`: it may still wait in its queue, be in work or wait for a retry.
- * - `unknown`: the broker does not tell.
- * - `missing`: nothing was published, because the letter is not there any more, or no look has reached it.
+ * - `waiting`: it may still be ready, in flight or delayed.
+ * - `unknown`: the broker does not report it.
+ * - `missing`: nothing was published, because the letter no longer exists, or browsing did not reach it.
  */
 export type EditOutcome = "succeeded" | "came-back" | "waiting" | "unknown" | "missing"
 
@@ -58,11 +58,11 @@ export interface EditReport {
   /** The id of the operation, which the metadata of the copy has. */
   readonly operation: string
   readonly outcome: EditOutcome
-  /** Whether the original has been removed; it is not, unless the copy has succeeded. */
+  /** Whether the original has been removed, which requires that the copy has succeeded. */
   readonly isRemoved: boolean
 }
 
-/** Edits a letter as `list` has shown it. The options have been checked. */
+/** Edits a letter from `list`. The options have been checked. */
 export const edit = (
   broker: Broker.Service,
   queue: string,
@@ -84,7 +84,7 @@ export const edit = (
       Metadata.publishedAt(metadata) === Metadata.publishedAt(letter.metadata) &&
       metadata.redrives === letter.redrives &&
       metadata.deadLetter?.at === letter.origin?.at &&
-      // Several letters may have been sent with one id, and given up at once.
+      // Several letters may have the same id, and be dead-lettered at the same time.
       isAlike({ body, headers }, letter)
 
     const original = yield* find(broker, queue, isIt)
@@ -151,7 +151,7 @@ const find = (
     return found
   })
 
-/** Answers whether the letter is gone. */
+/** Returns whether the letter is gone. */
 const remove = (
   broker: Broker.Service,
   queue: string,

@@ -1,8 +1,8 @@
-/** Groups dead letters by their cause, one after another. */
+/** Groups dead letters by their cause, one by one. */
 import { ErrorPattern, Metadata } from "@requeue/core/port"
 import type { DeadLetter } from "./deadLetter.ts"
 
-/** The cause of dead letters. Fields are `undefined` where Requeue did not give the messages up. */
+/** The cause of dead letters. Fields are `undefined` if Requeue did not dead-letter the messages. */
 export interface Cause {
   /** The queue that they were consumed from. */
   readonly queue: string | undefined
@@ -19,44 +19,44 @@ export interface Group extends Cause {
   readonly message: string | undefined
   /** The id of the newest dead letter. */
   readonly id: string
-  /** The number of dead letters: exact where `missed` is 0, else at least so many. */
+  /** The number of dead letters: exact if `missed` is 0, else a lower bound. */
   readonly count: number
   /**
-   * The most dead letters of this cause that may be in `other`, because it has taken the place of a rarer cause. 0 as long as
-   * there are no more than 1,000 causes.
+   * The most dead letters of this cause that may be in `other`, because it replaced a rarer cause. 0 while
+   * there are at most 1,000 causes.
    */
   readonly missed: number
-  /** When the oldest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  /** When the oldest was dead-lettered, in milliseconds since the epoch; `undefined` if unknown for all. */
   readonly oldest: number | undefined
-  /** When the newest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  /** When the newest was dead-lettered, in milliseconds since the epoch; `undefined` if unknown for all. */
   readonly newest: number | undefined
 }
 
 /** Groups of dead letters: the most frequent first, of equal ones the newest. */
 export interface Groups extends ReadonlyArray<Group> {
-  /** Dead letters that were looked at; a filter has rejected those that are in no group and not in `other`. */
+  /** Browsed dead letters. The filter rejected those that are in no group and not in `other`. */
   readonly browsed: number
-  /** Dead letters that waited when the look began; `undefined` where the broker cannot count. */
+  /** Dead letters in the queue when browsing began; `undefined` if the broker cannot count. */
   readonly total: number | undefined
-  /** Dead letters in no group: those of causes that have lost their place among 1,000 to another. */
+  /** Dead letters in no group: those of causes that others replaced among the 1,000. */
   readonly other: number
 }
 
-/** Groups that are being counted; no letter is kept. */
+/** Counts groups, and stores no letter. */
 export interface Counter {
-  /** Counts a letter, and answers its cause. */
+  /** Counts a letter, and returns its cause. */
   readonly add: (letter: DeadLetter) => Cause
-  /** The groups so far, of so many letters that were looked at, of so many that there are. */
+  /** Returns the groups so far. `browsed` and `total` are the numbers of browsed letters, and of all. */
   readonly all: (browsed: number, total: number | undefined) => Groups
 }
 
-/** The most groups that are told apart. */
+/** The most groups. */
 export const limit = 1000
 
 /**
  * The cause of a dead letter.
  *
- * When to use: to select the letters of a group that was shown.
+ * When to use: to select the letters of a group.
  */
 export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
   const error = origin && Metadata.truncateError(origin.error)
@@ -71,7 +71,7 @@ export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
 /** Errors whose causes are remembered: in an outage, most letters have the same few. */
 const remembered = 1000
 
-/** {@link causeOf}, which remembers: to find a pattern takes longer than all else that is done with a letter. */
+/** {@link causeOf} with a cache: finding the pattern takes longer than all other work on a letter. */
 const remembering = (): typeof causeOf => {
   const causes = new Map<string, Cause>()
   return ({ origin }) => {
@@ -85,19 +85,19 @@ const remembering = (): typeof causeOf => {
   }
 }
 
-/** Of the times that are known. */
+/** The extreme of the known times. */
 const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : of(one, other)
 
 /**
- * A counter that has counted nothing: for letters that `read` brings, page by page.
+ * Makes an empty counter, for letters that `read` returns page by page.
  *
- * The counts are those of Space-Saving: where there is no place for a new cause, it takes that of the rarest, whose count is
- * the most that the new one may have had before. So each cause of more than one in a thousand letters has its place at the end,
+ * It counts by the algorithm Space-Saving: if there is no room for a new cause, it replaces the rarest, whose count is
+ * the most that the new one may have had before. So each cause of more than one in a thousand letters is in the result,
  * wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
  */
 export const make = (places = limit): Counter => {
-  /** The keys of groups by the most letters that they may have; those that came first are first. */
+  /** The keys of groups by the most letters that they may have, the oldest keys first. */
   const ranks = new Map<number, Map<string, Group>>()
   const rankOf = new Map<string, number>()
   const find = remembering()
@@ -117,10 +117,10 @@ export const make = (places = limit): Counter => {
     rankOf.delete(key)
     return group
   }
-  /** Makes a place, and answers the most letters that the cause may have had that lost it. */
+  /** Removes the rarest cause if there is no room, and returns the most letters that it may have had. */
   const evict = (): number => {
     if (rankOf.size < places) return 0
-    // While every place is taken, groups only move up.
+    // Without free room, groups only move up.
     while (!ranks.has(lowest)) lowest++
     const [key] = ranks.get(lowest)!.keys()
     other += take(lowest, key!)!.count

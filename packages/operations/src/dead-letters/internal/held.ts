@@ -1,30 +1,25 @@
-/** Letters that another reader has, such as a look or a consumer: the broker shows them to nobody else meanwhile. */
+/** Letters that another reader holds, such as a browser or a consumer: the broker does not show them to others. */
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { heldOf } from "../../internal/heldOf.ts"
 
-/** The letters that wait in a queue, and those that somebody has; `undefined` where that cannot be told. */
+/** The ready letters of a queue, and those that a reader holds; `undefined` if unknown. */
 export interface Counted extends Broker.Counts {
   readonly held: number | undefined
 }
 
-/** Milliseconds that a look may take to give back what it has, and between two counts. */
+/** Milliseconds that a browser may take to return its letters, and between two counts. */
 const timeout = 1000
 const interval = 50
 
-/** Milliseconds for which letters that should be there may be in no count, while a slow broker moves them. */
+/** Milliseconds for which existing letters may be in no count, while a slow broker moves them. */
 const lostTimeout = 10_000
 
-const heldOf = ({ inFlight, isRead }: Broker.Counts): number | undefined => {
-  if (isRead === false) return 0
-  // Somebody reads, and the number may be from before.
-  return isRead === true && inFlight === 0 ? undefined : inFlight
-}
-
 /**
- * Counts a queue once no other reader has letters of it, or when that takes longer than a look. `known` letters were there
- * before: while none is in any count, it counts again. Default: 0.
+ * Counts a queue once no other reader holds letters of it, or after the time that browsing may take. `known` letters were there
+ * before: while no count has any, it counts again. Default: 0.
  */
 export const count = (
   broker: Broker.Service,

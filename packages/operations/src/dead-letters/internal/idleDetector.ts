@@ -5,11 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { timeout } from "./publishing.ts"
 
-/** The letters of a queue that a sweep did not get. */
+/** The letters of a queue that a sweep did not receive. */
 export interface Left {
-  /** Letters that wait all the same. */
+  /** Letters that are still ready. */
   readonly ready: number
-  /** Letters that another reader has; `undefined` where the broker does not count them. */
+  /** Letters that another reader holds; `undefined` if the broker does not count them. */
   readonly held: number | undefined
 }
 
@@ -25,14 +25,14 @@ export interface Waiting {
 export const interval = 1000
 
 /**
- * Milliseconds without a letter that end a sweep. It is longer where the broker can count: there may be letters, and a slow
+ * Milliseconds without a letter that end a sweep. They are longer if the broker can count: there may be letters, and a slow
  * broker must not look like an empty queue.
  */
 const limits = { counted: 10_000, uncounted: 3000 }
 
 const unknown: Broker.Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
 
-/** `undefined` where the broker does not answer now. What it refuses to count, it does not count. */
+/** `undefined` if the broker does not answer now. Counts that it refuses are unknown. */
 const counted = (broker: Broker.Service, queue: string): Effect.Effect<Broker.Counts | undefined> =>
   Effect.map(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)), Option.getOrUndefined).pipe(
     Effect.catch(({ isRetryable }) => Effect.succeed(isRetryable ? undefined : unknown))
@@ -48,7 +48,7 @@ export const deleted = ({ capabilities }: Broker.Service, queue: string): Broker
     detail: "the queue was deleted while its letters were browsed"
   })
 
-/** The letters that the sweep did not get when it is over; `undefined` while it is not. Fails where letters should have come. */
+/** The letters that an ended sweep did not receive; `undefined` while it goes on. Fails if letters should have arrived. */
 export const end = (
   broker: Broker.Service,
   queue: string,
@@ -65,10 +65,10 @@ export const end = (
     const { inFlight, isMissing, ready } = counts
     if (isMissing === true) return yield* deleted(broker, queue)
     const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held) }
-    // A letter may be on its way back, and while a broker moves it to a consumer, it may be in no count.
+    // A letter may be returning to the queue, and while a broker moves it to a consumer, no count has it.
     if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
     if (ready === undefined) return left
-    // A count that is not exact is no proof that a letter waits.
+    // A count that is not exact does not prove that a letter is there.
     if (ready === 0 || !exactCounts) return { ...left, ready }
-    return yield* fail(`${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
+    return yield* fail(`${ready} letters are ready, and none was delivered for ${Delay.format(quiet)}`)
   })

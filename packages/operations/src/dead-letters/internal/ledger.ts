@@ -1,4 +1,4 @@
-/** The ledger of a redrive: what has become of the letters, over all its passes through the queue. */
+/** The ledger of a redrive: the outcome of its letters, over all passes through the queue. */
 import { type FailedLetter, nothing, type Summary } from "./sweepStats.ts"
 import type { Returned } from "./returned.ts"
 import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
@@ -6,43 +6,43 @@ import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 /** Why a letter is passed over. */
 export type PassedOver = "filtered" | "overRedriveLimit" | "unknownOrigin" | "repeated"
 
-/** The facts that the ledger cannot know by itself. */
+/** The facts that the ledger needs from outside. */
 export interface Seen {
-  /** The messages that the broker counts where letters were redriven to; `undefined` where it does not tell all. */
+  /** The messages that the broker counts where letters were redriven to; `undefined` if it does not count all. */
   readonly counted: number | undefined
   readonly unseen: number
 }
 
 export interface Ledger {
-  /** Begins a stage of so many letters; `undefined` for the rest. */
+  /** Begins a stage of this size; `undefined` for the rest. */
   readonly begin: (size: number | undefined) => void
-  /** Must be called when all letters of the stage have been published. */
+  /** Call it when all letters of the stage have been published. */
   readonly close: () => void
   /** The number of the stage, from 1. */
   readonly stage: () => number
   /** Begins another pass through the queue. */
   readonly pass: () => void
   readonly passOver: (why: PassedOver) => void
-  /** Takes the books of this pass as they are now. */
+  /** Sets the current counts of this pass. */
   readonly step: (summary: Summary) => void
   /** Letters that were published. */
   readonly published: () => number
   /** Letters that were published, and that are not known to have come back. */
   readonly outstanding: () => number
   /**
-   * Whether more than this part of any stage has come back. While a stage publishes, its size is what it is to publish; that
-   * of the last one is what it has published, and that of the stage before at least. `unseen` count as letters of this stage.
+   * Whether more than this share of any stage has come back. While a stage publishes, its size is its planned one; that
+   * of the last one is the number published so far, at least the size of the stage before. `unseen` count as letters of this stage.
    */
   readonly isBeyond: (part: number, unseen: number) => boolean
-  /** Takes what is known by now of the letters that have been published. */
+  /** Sets what is known now about the published letters. */
   readonly see: (seen: Seen) => void
   readonly report: (stoppedBy?: StoppedBy) => Report
 }
 
-/** Letters whose failures are told one by one. */
+/** The most failures that are listed. */
 const failuresLimit = 100
 
-/** The books of two passes as one. What is left is known by the last one that has counted. */
+/** The sum of the counts of two passes. What is left is known from the last one that counted. */
 const plus = (first: Summary, next: Summary): Summary => {
   const failures = [...first.failures, ...next.failures]
   const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
@@ -82,7 +82,7 @@ interface Published {
   readonly out: number
 }
 
-/** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
+/** It is unknown which letters wait, or were not seen: assume those of the last stages, which have waited for the shortest time. */
 const shared = (
   stages: ReadonlyArray<Published>,
   counted: number | undefined,
@@ -110,7 +110,7 @@ interface Begun {
 export interface Options {
   readonly operation: string
   readonly isDryRun: boolean
-  /** The letters that have come back; `undefined` where nobody watches. */
+  /** The letters that have come back; `undefined` if the redrive does not watch. */
   readonly comeBacks: Returned | undefined
 }
 
@@ -118,7 +118,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const stages: Array<Begun> = []
   let past: Summary | undefined
   let now: Summary | undefined
-  /** The last that was seen, when so many letters had been published; and the most that were known to have succeeded. */
+  /** The latest facts, with the number of letters published by then; and the most that were known to have succeeded. */
   let last: Seen & { readonly published: number } = { counted: 0, unseen: 0, published: 0 }
   let best = 0
   let passed = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
@@ -133,8 +133,8 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const outstanding = (): number => stages.reduce((sum, _, index) => sum + outstandingIn(index), 0)
 
   /**
-   * At most so many wait. What was published since the last count may all wait, and what has succeeded once waits no more,
-   * whatever others have there since.
+   * An upper bound of the waiting letters. All that were published since the last count may wait, and those that succeeded do not,
+   * whatever other messages are in the queue.
    */
   const waitingNow = (): number | undefined => {
     const out = outstanding()

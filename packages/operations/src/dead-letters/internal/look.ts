@@ -1,4 +1,4 @@
-/** Looks at dead letters, and leaves them where they are. */
+/** Browses dead letters, and removes none. */
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,9 +10,9 @@ import { aborted } from "./sweep.ts"
 
 /** Dead letters that are read page by page. */
 export interface Letters {
-  /** The next ones that the filter selects, perhaps none of a page; `undefined` at the end. */
+  /** The letters of the next page that the filter selects, perhaps none; `undefined` at the end. */
   readonly next: Effect.Effect<ReadonlyArray<DeadLetter> | undefined, BrokerError.BrokerError>
-  /** How far it has come. */
+  /** The progress. */
   readonly progress: () => Reading.Progress
 }
 
@@ -34,7 +34,7 @@ export const read = (
     )
   }))
 
-/** Calls back with each letter, and answers how far it has come. */
+/** Calls back with each letter, and returns the progress. */
 const through = (
   broker: Broker.Service,
   queue: string,

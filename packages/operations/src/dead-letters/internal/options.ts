@@ -1,4 +1,4 @@
-/** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
+/** Options of the calls on dead letters, and their kinds. Wrong ones are refused: they could remove or move everything. */
 import { Delay, QueueDefinition } from "@requeue/core"
 import { Metadata, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Removal from "../../internal/Removal.ts"
@@ -12,7 +12,7 @@ import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "
 /** Options of `read`. */
 export interface ReadOptions {
   /**
-   * The most dead letters, at least 1. Those that the filter passes over included, a look sees 100,000 at most. Default:
+   * The most dead letters, at least 1. With those that the filter passes over, it browses 100,000 at most. Default:
    * 100,000.
    */
   readonly limit?: number | undefined
@@ -22,11 +22,11 @@ export interface ReadOptions {
 
 /** Options of `list` and `group`. */
 export interface ListOptions extends ReadOptions {
-  /** The same as of `read`. Default: 100 for `list`, 1,000 for `group`. */
+  /** See `read`. Default: 100 for `list`, 1,000 for `group`. */
   readonly limit?: number | undefined
-  /** Called after each page of a look, of up to a few thousand letters. Default: nothing is called. */
+  /** Called after each page, of up to a few thousand letters. Default: nothing is called. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Ends the look at once, and gives all letters back; the answer is of those that it has seen. Default: it is never ended. */
+  /** Ends browsing at once, and returns all letters to the queue. The result has those seen so far. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -46,25 +46,25 @@ export type Selection =
 /** Options of `purge`. */
 export type PurgeOptions = Selection & {
   /**
-   * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
-   * too, this or `force` is needed. Default: letters of all queues.
+   * Only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of another queue
+   * as well, this or `force` is required. Default: letters of all queues.
    */
   readonly origin?: string | undefined
   /**
-   * Ends the purge at once; what was removed stays removed. A purge of all is one call of the broker, which begins or does
+   * Ends the purge at once. Removed letters stay removed. A purge of all is one call to the broker, which begins or does
    * not. Default: it is never stopped.
    */
   readonly signal?: AbortSignal | undefined
   /**
-   * Told of dead letters before they are removed, up to 100 at a time. With `all` it is told of none, since the broker
-   * removes all at once. Default: nobody is told.
+   * Called with dead letters before they are removed, up to 100 at a time. Not called with `all`, because the broker
+   * removes all at once. Default: nothing is called.
    */
   readonly audit?: Audit | undefined
-  /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
+  /** Whether to count only, and remove nothing. It browses 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
   /**
-   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
-   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
+   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
    * such a queue is refused.
    */
   readonly force?: string | undefined
@@ -172,7 +172,7 @@ export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   return { ...options, all: undefined, filter: isMeant }
 }
 
-/** The error of a confirmation that names another queue. */
+/** The error of a `force` that names another queue. */
 const forced = (call: string, queue: string, force: string | undefined): RangeError | undefined =>
   force === undefined || force === queue
     ? undefined
@@ -202,7 +202,7 @@ const park = (call: string, queue: string, options: ParkOptions = {}): RangeErro
   forced(call, queue, options.force) ??
   target(call, queue, options.to ?? parkingQueue(queue))
 
-/** The error of the queue that letters are to go to. */
+/** The error of the option `to`. */
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
   if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
@@ -232,10 +232,10 @@ const edit = (call: string, queue: string, letter: unknown, options: EditOptions
     target(call, queue, options.to)
   if (refused !== undefined) return refused
   if (options.to === undefined && origin === undefined) {
-    return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
+    return OptionNames.error(call, queue, "the queue that the letter came from is unknown", "Give to")
   }
   if (!isAlike({ body: options.body ?? body, headers: options.headers ?? headers }, { body, headers })) return undefined
-  const remedy = "Give another body or headers; to send the letter back as it is, use redrive with a filter"
+  const remedy = "Use another body or headers; to send the letter back unchanged, use redrive with a filter"
   return OptionNames.error(call, queue, "the copy must differ from the letter", remedy)
 }
 
@@ -243,7 +243,7 @@ const edit = (call: string, queue: string, letter: unknown, options: EditOptions
 const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
   Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)
 
-/** The error of the arguments of each call; `undefined` where there is none. */
+/** The error of the arguments of each call; `undefined` if there is none. */
 export const refusals = (queue: string) => ({
   read: (options?: ReadOptions) => read("DeadLetters.read", queue, options),
   list: (options?: ListOptions) => list("DeadLetters.list", queue, options),

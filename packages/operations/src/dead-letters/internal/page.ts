@@ -1,4 +1,4 @@
-/** The work on a page of dead letters: chooses some, publishes what must be there before they leave, and removes them. */
+/** The work on a page of dead letters: selects some, publishes their copies, and removes them. */
 import { Broker, type BrokerError, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,13 +9,13 @@ import * as Reading from "./reading.ts"
 import type { Failed } from "./report.ts"
 import type { Seen } from "./seen.ts"
 
-/** How a page is dealt with. */
+/** The work on a page. */
 export interface Work {
-  /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
+  /** Whether the letter is selected. Called once for each. An error that it throws ends the sweep. */
   readonly select: (letter: Delivery.Delivery) => boolean
-  /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
+  /** Whether the letter may have arrived since the work began. Called if the queue has more letters than then. Default: no. */
   readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
-  /** Publishes what must be there before a selected letter is removed. */
+  /** Publishes the copy of a selected letter before it is removed. */
   readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none"
 }
 
@@ -30,15 +30,15 @@ export interface Sweep {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly end: Publishing.Ending
-  /** Reports the books as they are now. */
+  /** Reports the current counts. */
   readonly step: Effect.Effect<void>
   /** Letters that its browser holds. */
   held: number
-  /** Those of them that are undecided, because no more are wanted. */
+  /** Those of them that are undecided, because the limit is reached. */
   undecided: number
 }
 
-/** Must be called when the browser has lost what it held: it shows again what is not gone. */
+/** Call it when the browser has lost its letters: it shows again those that still exist. */
 export const reopen = (sweep: Sweep): void => {
   sweep.seen.reopen()
   sweep.held = 0
@@ -49,16 +49,16 @@ export const reopen = (sweep: Sweep): void => {
 interface Choice {
   /** Letters that were selected. */
   readonly chosen: ReadonlyArray<Delivery.Delivery>
-  /** Letters that were published before, and only need to be removed. */
+  /** Letters that were published earlier, and only need to be removed. */
   readonly published: ReadonlyArray<Delivery.Delivery>
-  /** A value that a function of the program threw. */
+  /** The error that a function of the program threw. */
   readonly thrown: { readonly error: unknown } | undefined
 }
 
-/** Decides on a letter that was not seen before; answers whether it is selected. */
+/** Decides on a new letter; returns whether it is selected. */
 const isSelected = (sweep: Sweep, letter: Delivery.Delivery): boolean => {
   const { books, seen, work } = sweep
-  // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
+  // Counts show how many letters arrived, and their times which ones: clocks need not agree.
   const isLate = books.arrived() > 0 && work.isNew?.(letter) === true
   if (isLate) books.leave()
   else books.decide()
@@ -94,7 +94,7 @@ const choose = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effec
     return { chosen, published, thrown: undefined }
   })
 
-/** Publishes one copy; answers whether it is there. */
+/** Publishes one copy; returns whether it is confirmed. */
 const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"], "none">) => {
   const { books, publish, seen } = sweep
   const published = publish(
@@ -111,18 +111,18 @@ const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"
     onFailure: (error) =>
       Effect.suspend(() => {
         if (Broker.fateOf(error) !== "rejected") return Effect.fail(error)
-        // When the broker takes none of them, something else is wrong than the letters.
+        // If the broker accepts none of them, the letters are not the problem.
         return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
       })
   })
 }
 
-/** Letters that may be published side by side, and those of a group in their order. */
+/** Letters that may be published concurrently; those of a group keep their order. */
 const groupsOf = (letters: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<ReadonlyArray<Delivery.Delivery>> => [
   ...Map.groupBy(letters, (letter) => letter.group ?? letter).values()
 ]
 
-/** Publishes the copies of letters; returns the letters that may be removed, and why it went no further. */
+/** Publishes the copies of letters; returns the letters that may be removed, and why it stopped. */
 const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
   Effect.gen(function* () {
     const { books, seen, work } = sweep
@@ -135,7 +135,7 @@ const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
       return [chosen, undefined] as const
     }
     const done: Array<Delivery.Delivery> = []
-    // The first of a group that is not published keeps the rest of its group.
+    // The first letter that is not published holds back the rest of its group.
     const inTurn = (group: ReadonlyArray<Delivery.Delivery>) =>
       Effect.gen(function* () {
         for (const letter of group) {
@@ -149,7 +149,7 @@ const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
     return [done, exits.find(Exit.isFailure)?.cause] as const
   })
 
-/** Removes letters whose copies are there. What gets no answer is tried again for a minute. */
+/** Removes letters whose copies are confirmed. Removals without an answer are retried for a minute. */
 const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray<Delivery.Delivery>) {
   const { books, browser, end, now, seen } = sweep
   let left = letters
@@ -178,7 +178,7 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
   }
 })
 
-/** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
+/** Works on a page. Published letters are removed, whatever happens to the others. */
 export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
     sweep.held += page.length
@@ -186,7 +186,7 @@ export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): 
     yield* remove(sweep, published)
     yield* sweep.admit(chosen)
     const [done, failed] = yield* copyAll(sweep, chosen)
-    // A program that ends during the removal has reported what is published.
+    // A program that ends during the removal has already reported what was published.
     const reported = yield* Effect.exit(sweep.step)
     yield* remove(sweep, done)
     yield* reported

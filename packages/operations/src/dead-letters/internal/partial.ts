@@ -1,4 +1,4 @@
-/** Calls on a queue that is missing, which fail, or that a broker answers in part, because parts of it are away. */
+/** Calls on a missing queue, which fail, and calls that only parts of a broker answer. */
 import { type Broker, BrokerError } from "@requeue/core"
 import { Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -14,12 +14,12 @@ const missing = (
     queue,
     reason: "QueueMissing",
     detail: "there is no such queue",
-    remedy: "Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
+    remedy: "Use the dead-letter queue's name on the broker, such as orders.dlq"
   })
 
 /**
- * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
- * purge tells nothing of it: beside those, the broker counts as well.
+ * Makes a call on a broker, and logs once which parts its counts name as missing. An adapter's browse or
+ * purge does not report them, so each call counts as well.
  */
 export const tell = <A, E, R>(
   broker: Broker.Service,
@@ -40,7 +40,7 @@ export const tell = <A, E, R>(
       })
     }
     let isFirst = true
-    /** Each call counts its queue before it does anything: where that is missing, nothing is to be done, and it is an error. */
+    /** Each call counts its queue first, and fails if the queue is missing. */
     const counts = (name: string): Effect.Effect<Broker.Counts, BrokerError.BrokerError> =>
       Effect.flatMap(Effect.tap(admin.counts(name), log), (counted) => {
         const isMissing = isFirst && name === queue && counted.isMissing === true

@@ -18,7 +18,7 @@ interface Options extends Sweep.Options, Omit<Destination.Options, "queue"> {
   readonly maxRedrives?: number | undefined
 }
 
-/** A letter as it is, in another queue. */
+/** An unchanged letter, in another queue. */
 const moved = ({ body, headers, metadata }: Delivery.Delivery, queue: string): Outgoing.Outgoing => ({
   queue,
   body,
@@ -40,7 +40,7 @@ export interface Dependencies {
   readonly comeBacks: ComeBacks.Returned | undefined
   readonly watch: Watch.Watch | undefined
   readonly ledger: Ledger.Ledger
-  /** Whether letters are moved as they are, and not redriven. */
+  /** Whether letters are moved unchanged, and not redriven. */
   readonly isParking: boolean
   /** Whether the filter selects the letter. */
   readonly isMeant: (letter: Delivery.Delivery) => boolean
@@ -48,7 +48,7 @@ export interface Dependencies {
   readonly onProgress: () => void
 }
 
-/** Why the dead letter is passed over; `undefined`: it is not. */
+/** Why the dead letter is passed over; `undefined` if it is not. */
 const obstacle = (
   letter: Delivery.Delivery,
   { isMeant, isParking, operation, options }: Dependencies
@@ -83,10 +83,10 @@ export const make = (dependencies: Dependencies) => {
   const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
     dependencies
   const { enter, targets } = Destination.gate(broker, { ...options, queue }, watch?.add)
-  /** Letters that earlier passes have left here, and that would be published once more. */
+  /** Letters that earlier passes left here, and that must not be published again. */
   const done = new Set<string>()
   let hasBegun = false
-  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
+  /** The letters from the beginning that are still here, those of other readers included. */
   let known: number | undefined
 
   const copy = (letter: Delivery.Delivery, published: Set<string>) => {
@@ -95,7 +95,7 @@ export const make = (dependencies: Dependencies) => {
       ? moved(letter, to)
       : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
     const copied = Effect.andThen(enter(to), publish([Destination.bound(outgoing, options)]))
-    // There is one pass alone where nobody watches.
+    // Without watching, there is only one pass.
     if (comeBacks === undefined) return copied
     const key = keyOf(letter.metadata)
     return copied.pipe(

@@ -6,17 +6,17 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 
-/** Milliseconds until a call is repeated: each time twice as long, up to the longest. */
+/** Milliseconds before a call is repeated. They double each time, up to the longest. */
 const pauses = { first: 1000, longest: 15_000 }
 
-/** Milliseconds after which a sweep gives up a broker that does nothing. */
+/** Milliseconds after which a sweep fails if the broker does nothing. */
 export const timeout = 60_000
 
 /** Whether a sweep is ending: no further call begins. */
 export interface Ending {
   readonly begin: () => void
   readonly hasBegun: () => boolean
-  /** Sleeps, or ends as interrupted where the sweep is ending. */
+  /** Sleeps, or is interrupted if the sweep is ending. */
   readonly sleep: (millis: number) => Effect.Effect<void>
 }
 
@@ -44,11 +44,11 @@ export const retries = (now: () => number): (() => number | undefined) => {
   return () => (now() - begun >= timeout ? undefined : (pause = Math.min(2 * pause, pauses.longest)))
 }
 
-/** Whether consumers may have what a browser held: its next call opens the queue anew, and shows again what is there. */
+/** Whether a browser has lost its letters to consumers: its next call reopens the queue, and shows its letters again. */
 export const isLoss = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "ConnectionLost" || reason === "LeaseLost"
 
-/** As {@link retries}, for calls that fail again and again: they begin anew when `progress` has grown since the last failure. */
+/** Like {@link retries}, but starts again if `progress` has grown since the last failure. */
 export const retriesUntilProgress = (now: () => number, progress: () => number): (() => number | undefined) => {
   let before = progress()
   let next: ReturnType<typeof retries> | undefined
@@ -61,14 +61,14 @@ export const retriesUntilProgress = (now: () => number, progress: () => number):
   }
 }
 
-/** `onUnanswered` is called when the copy may be there though no answer came. */
+/** `onUnanswered` is called if the copy may exist, though no answer arrived. */
 export type Publish = (
   publish: Effect.Effect<void, BrokerError.BrokerError>,
   onUnanswered: () => void
 ) => Effect.Effect<void, BrokerError.BrokerError>
 
 /**
- * Makes a {@link Publish} that fails when the copy is refused, or when the broker has not taken it for a minute. `now` is in
+ * Makes a {@link Publish} that fails if the copy is refused, or if the broker has not accepted it within a minute. `now` is in
  * monotonic milliseconds; `rate` is the most tries in a second.
  */
 export const make = (now: () => number, end: Ending, rate = Number.POSITIVE_INFINITY): Publish => {

@@ -8,7 +8,7 @@ import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped, type Failed } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
-/** The error of letters that were not looked at. */
+/** The error of letters that were not browsed. */
 const partial = (
   { capabilities }: Broker.Service,
   queue: string,
@@ -20,7 +20,7 @@ const partial = (
       operation: "purge",
       queue,
       reason: "Unsupported",
-      detail: `${letters} letters were not looked at: ${why}`,
+      detail: `${letters} letters were not browsed: ${why}`,
       remedy
     })
   if (hidden > 0) {
@@ -32,7 +32,7 @@ const partial = (
   return because(unreached, why, "Redrive, park or remove some of those that it passed over first")
 }
 
-/** Purges a queue, and returns the number of letters that are gone. The options have been checked. */
+/** Purges a queue, and returns the number of removed letters. The options have been checked. */
 export const purge = (
   broker: Broker.Service,
   queue: string,
@@ -41,7 +41,7 @@ export const purge = (
   Effect.gen(function* () {
     if (signal?.aborted === true) return 0
     if (all === true) {
-      // What a look is about to give back is there to be removed as well.
+      // Waits for letters that another reader is about to return.
       const { ready } = yield* Held.count(broker, queue)
       if (dryRun !== true) return yield* broker.admin.purge(queue)
       if (ready !== undefined) return ready

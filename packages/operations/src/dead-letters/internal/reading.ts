@@ -1,4 +1,4 @@
-/** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
+/** Browses letters page by page. They return to the queue at the end, and none is stored here. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
 import { Log } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -11,16 +11,16 @@ import * as Held from "./held.ts"
 import * as Publishing from "./publishing.ts"
 import * as Seen from "./seen.ts"
 
-/** The most letters that a look goes through. */
+/** The most letters to browse. */
 const limit = 100_000
 
 /**
- * Milliseconds for which a look goes on when it has shown as many letters as were counted: these may be such as have arrived
- * since, and where they arrive all the time, no look would come to an end.
+ * Milliseconds for which browsing goes on after as many letters as were counted. These may have arrived
+ * since; if letters arrive all the time, it would never end.
  */
 const overtime = 5000
 
-/** Milliseconds for which a filter works before all others have their turn: a slow one stops no consumer of its process. */
+/** Milliseconds for which a filter works before other work runs: a slow filter stops no consumer of its process. */
 export const slice = 20
 
 /** Letters of a page. */
@@ -33,11 +33,11 @@ export interface Options {
   readonly select?: ((letter: Delivery.Delivery) => boolean) | undefined
 }
 
-/** How far a look has come. */
+/** The progress of browsing. */
 export interface Progress {
-  /** Letters that were looked at. */
+  /** Browsed letters. */
   readonly browsed: number
-  /** Letters that waited when it began; `undefined` where the broker cannot count. */
+  /** Letters in the queue when it began; `undefined` if the broker cannot count. */
   readonly total: number | undefined
 }
 
@@ -45,9 +45,9 @@ export interface Reading {
   /** The letters of the next page that are selected, if any; `undefined` at the end. */
   readonly next: Effect.Effect<ReadonlyArray<Delivery.Delivery> | undefined, BrokerError.BrokerError>
   readonly progress: () => Progress
-  /** Letters that another reader had at the beginning; `undefined` where nobody can tell. */
+  /** Letters that another reader held at the beginning; `undefined` if unknown. */
   readonly held: number | undefined
-  /** Letters that wait, and that the broker did not show, since they are behind others of their groups. */
+  /** Letters that the broker did not show, because they are after others of their groups. */
   readonly hidden: () => number
 }
 
@@ -55,7 +55,7 @@ export interface Reading {
 export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean =>
   Filter.selects(filter, () => fromDelivery(letter))
 
-/** Begins a look, which ends with the scope. */
+/** Begins to browse, until the scope closes. */
 export const open = (
   broker: Broker.Service,
   queue: string,
@@ -65,7 +65,7 @@ export const open = (
     const { delayed = 0, held, isMissing = false, ready } = yield* Held.count(broker, queue)
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    // A count that is not exact may tell none of letters that are there.
+    // A count that is not exact may be 0 though there are letters.
     const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
     let [browsed, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
     let end = Number.POSITIVE_INFINITY
@@ -75,7 +75,7 @@ export const open = (
     const seen = Seen.make((letter) => browser?.identify(letter))
     const retry = Publishing.retriesUntilProgress(now, () => browsed)
     let isReopened = false
-    /** The next page. A browser that has lost what it held shows that again. */
+    /** The next page. A browser that has lost its letters shows them again. */
     const pageOf = (
       from: Broker.Browser
     ): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
@@ -125,7 +125,7 @@ export const open = (
     }
   })
 
-/** Goes through all of it, and calls back after each page. */
+/** Browses all pages, and calls back after each. */
 export const each = (
   { next, progress }: Reading,
   visit: (letter: Delivery.Delivery) => void,
@@ -138,12 +138,12 @@ export const each = (
     }
   })
 
-/** Tells that the broker has hidden letters, where it has. */
+/** Logs how many letters the broker hid, if any. */
 export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<void> =>
   Effect.suspend(() =>
     hidden() === 0
       ? Effect.void
-      : Log.warning("a look at dead letters was partial: the broker shows only the first of each group", {
+      : Log.warning("dead letters were browsed in part: the broker shows only the first of each group", {
           queue,
           hidden: hidden()
         })

@@ -17,28 +17,28 @@ import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
 
-/** Options of what moves letters. */
+/** Options of calls that move letters. */
 interface Moving {
-  /** The most dead letters to redrive. Default: all that wait when it begins. */
+  /** The most dead letters to redrive. Default: all that are ready when it begins. */
   readonly limit?: number | undefined
   /** Selects the dead letters to redrive: those for which it returns `true`. It gets a copy of each. Default: all. */
   readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   /**
-   * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
-   * too, and where nothing but the letters says that they came from it, this or `force` is needed. Default: letters of all
+   * Only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of another queue
+   * as well, or if only the letters name it as their origin, this or `force` is required. Default: letters of all
    * queues.
    */
   readonly origin?: string | undefined
-  /** Whether to count only, and move nothing. It looks at 100,000 letters at most. Default: false. */
+  /** Whether to count only, and move nothing. It browses 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
   /** The most dead letters that are published in a second, at least 0.001. Default: no limit. */
   readonly rate?: number | undefined
   /**
-   * Ends the redrive at once; publishes that are under way have 5 seconds to end. Dead letters that were redriven stay
+   * Ends the redrive at once; publishes in progress have 5 seconds to end. Dead letters that were redriven stay
    * redriven, and another call goes on with the others. Default: it is never stopped.
    */
   readonly signal?: AbortSignal | undefined
-  /** Told of dead letters before they are published, up to 100 at a time. Default: nobody is told. */
+  /** Called with dead letters before they are published, up to 100 at a time. Default: nothing is called. */
   readonly audit?: Audit | undefined
   /** Called with the report so far when dead letters are published, and when they are removed. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
@@ -48,8 +48,8 @@ interface Moving {
    */
   readonly create?: boolean | undefined
   /**
-   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
-   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
+   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
    * such a queue is refused.
    */
   readonly force?: string | undefined
@@ -58,34 +58,34 @@ interface Moving {
 /** Options of `redrive`. */
 export interface Options extends Moving {
   /**
-   * The queue to redrive to. Default: the queue that each dead letter came from, where more than the letter says so: `origin`,
-   * or the policy of that queue, which names this dead-letter queue; that of the default policy where none is known here.
+   * The queue to redrive to. Default: the queue that each dead letter names as its origin, if other evidence confirms it: `origin`,
+   * or the policy of that queue, which names this dead-letter queue; if none is known here, the default policy.
    */
   readonly to?: string | undefined
-  /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */
+  /** Passes over dead letters that were redriven this often, because they would only come back. Default: 3. */
   readonly maxRedrives?: number | undefined
   /**
-   * The sizes of the first stages, in dead letters. Behind each, the redrive waits until it is known what became of the
-   * letters, see `wait`; the last stage takes the rest. Default: `[1, 10, 100]` where `stopAt` or `wait` is given, else all
-   * are redriven at once, and nobody watches what comes back.
+   * The sizes of the first stages, in dead letters. After each, the redrive waits until the outcome of its letters is known,
+   * see `wait`; the last stage takes the rest. Default: `[1, 10, 100]` if `stopAt` or `wait` is given, else all
+   * are redriven at once, without watching what comes back.
    */
   readonly stages?: ReadonlyArray<number> | undefined
   /**
-   * The part of a stage, from 0 to 1, that may come back to the dead letters: the redrive stops when more has. Default: 0.1
-   * where `stages` or `wait` is given.
+   * The share of a stage, from 0 to 1, that may come back to the dead letters: the redrive stops if more has. Default: 0.1
+   * if `stages` or `wait` is given.
    */
   readonly stopAt?: number | undefined
   /**
-   * The longest wait behind each stage, 1 ms to 24 hours, until its letters have come back or are not counted in their queue
-   * any more. Then the next stage begins with what is known; the redrive stops if the letters wait, and nothing has left
-   * their queue meanwhile. Give it longer than the retries of the queue take, and than 15 seconds on brokers whose counts
-   * are not exact. Default: 1 minute where `stages` or `stopAt`
+   * The longest wait after each stage, 1 ms to 24 hours, until its letters have come back or are no longer counted in their
+   * queue. Then the next stage begins with what is known; the redrive stops if the letters wait, and no message has left
+   * their queue meanwhile. Set it longer than the retries of the queue take, and than 15 seconds on brokers whose counts
+   * are not exact. Default: 1 minute if `stages` or `stopAt`
    * is given.
    */
   readonly wait?: Delay.DurationInput | undefined
   /**
-   * Further dead-letter queues to which letters may come back, which must exist; or a function that answers those of a queue
-   * that is redriven to, which may be missing. Default: those that the default policy gives each queue that is redriven to.
+   * Further dead-letter queues to which letters may come back, which must exist; or a function that returns those of a target
+   * queue, which may be missing. Default: those of the default policy for each target queue.
    */
   readonly watch?: Destination.Watched | undefined
   /**
@@ -95,7 +95,7 @@ export interface Options extends Moving {
   readonly operation?: string | undefined
 }
 
-/** Whether somebody watches what becomes of the letters. */
+/** Whether the redrive watches the outcome of the letters. */
 const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
@@ -108,7 +108,7 @@ export interface ParkOptions extends Moving {
 /** The queue where letters of a dead-letter queue are parked. */
 export const parkingQueue = (queue: string): string => `${queue}.parked`
 
-/** Moves letters as they are. The options have been checked. */
+/** Moves letters unchanged. The options have been checked. */
 export const park = (broker: Broker.Service, queue: string, options: ParkOptions = {}) => {
   const { to = parkingQueue(queue), create = to === parkingQueue(queue) } = options
   return run(broker, queue, { ...options, to, create, isOrigin: () => Effect.succeed(true) }, true)

@@ -1,11 +1,11 @@
-/** The letters of a redrive that are dead letters again, each counted once, and what may be such. Told by metadata alone. */
+/** The letters of a redrive that are dead letters again, each counted once. Their metadata identifies them. */
 import type { Metadata } from "@requeue/core/port"
 import * as Operation from "./operation.ts"
 
 export interface Returned {
-  /** Whether this call has published the copy that the message is, or comes from. */
+  /** Whether this call published the message, or the copy that it comes from. */
   readonly isOurs: (message: Metadata.Metadata) => boolean
-  /** Adds a letter that was seen in a dead-letter queue, if it has come back from this call. */
+  /** Adds a letter from a dead-letter queue if this call had published it. */
   readonly see: (letter: Metadata.Metadata) => void
   /** The letters of a stage that have come back; stages count from 1. */
   readonly of: (stage: number) => number
@@ -19,7 +19,7 @@ export const make = (operation: Operation.Operation): Returned => {
     see: ({ firstPublished, id, operation: text, redrives }) => {
       const stage = Operation.stageOf(text, operation)
       if (stage === undefined) return
-      // A message of which there are two copies has come back once.
+      // A message with two copies counts once.
       const key = JSON.stringify([id, firstPublished, redrives])
       stages.set(stage, (stages.get(stage) ?? new Set()).add(key))
     },

@@ -1,19 +1,19 @@
 /**
- * Guards the calls that move or remove letters. A queue that nothing makes a dead-letter queue is refused: a purge of `orders`
- * that meant `orders.dlq` would empty the live queue. So is one that was found for `orders` and takes letters of others too.
+ * Guards the calls that move or remove letters. They refuse a queue that is not known as a dead-letter queue: a purge of `orders`
+ * instead of `orders.dlq` would empty the live queue. They also refuse one that was found for `orders` and has letters of others.
  */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import { KnownQueues } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Reading from "./reading.ts"
 
-/** The messages that show what a queue is: one that is not a dead letter is enough. */
+/** The most messages that are checked: one that is not a dead letter is enough. */
 const sample = 100
 
-/** A call that acts on a queue without its name as confirmation. */
+/** A call on a queue without `force`. */
 export interface Call {
   readonly operation: string
-  /** The queues whose policies the dead-letter queue was found by; `undefined` where the caller named it. */
+  /** The queues whose policies name the dead-letter queue; `undefined` if the caller named it. */
   readonly of: ReadonlyArray<string> | undefined
   /** Whether the call acts on letters of one origin only. */
   readonly isOfOrigin: boolean
@@ -40,8 +40,8 @@ const notDeadLetters = (broker: Broker.Service, queue: string, operation: string
     broker,
     queue,
     operation,
-    `no policy that is known here names it as a dead-letter queue, and it has ${seen}`,
-    `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this very queue, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
+    `no policy known here names it as a dead-letter queue, and it has ${seen}`,
+    `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this queue itself, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
   )
 
 const shared = (broker: Broker.Service, queue: string, { of = [], operation }: Call, others: Iterable<string>) => {
@@ -50,14 +50,14 @@ const shared = (broker: Broker.Service, queue: string, { of = [], operation }: C
   )
   const all = `for all, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
   const remedy = [...each, all].join("; ")
-  const why = `it also takes dead letters of ${[...others].join(", ")}`
+  const why = `it also has dead letters of ${[...others].join(", ")}`
   return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
 }
 
 /**
- * Fails where nothing makes it a dead-letter queue: no policy, no convention and no metadata. Fails where it was found by the
- * policy of a queue, takes letters of another queue too, and the call does not choose among them. `watched` is the broker as
- * the call uses it; policies are known of the broker itself.
+ * Fails if no policy, no naming convention and no metadata show that it is a dead-letter queue. Fails if it was found by the
+ * policy of a queue, has letters of another queue as well, and the call does not choose among them. `watched` is the broker as
+ * the call uses it; the policies are those of the broker itself.
  */
 export const check = (
   broker: Broker.Service,
@@ -74,7 +74,7 @@ export const check = (
     const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(name)))
     let [letters, strangers] = [0, 0]
     const visit = ({ metadata: { deadLetter } }: Delivery.Delivery) => {
-      // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
+      // Another tool may have moved an unchanged letter back to its own queue: there it is not a dead letter any more.
       if (deadLetter === undefined || deadLetter.queue === queue) return void strangers++
       letters++
       if (!own.has(deadLetter.queue)) others.add(deadLetter.queue)

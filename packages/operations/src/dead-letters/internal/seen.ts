@@ -1,17 +1,17 @@
 /**
- * Recognizes letters that the broker shows again. Where the broker names no copies, a letter is recognized by its content.
- * A producer can repeat that, so no letter is removed for it.
+ * Recognizes letters that the broker shows again. If the broker does not identify copies, it compares their content.
+ * Two letters may have the same content, so no letter is removed because of it.
  */
 import type { Broker, Delivery } from "@requeue/core"
 import { Digest, type Metadata } from "@requeue/core/port"
 
-/** - `passed`: it stays. - `published`: its copy is there, and it is to be removed. */
+/** - `passed`: it stays. - `published`: its copy is confirmed, and it must be removed. */
 type State = "passed" | "published"
 
 export interface Seen {
-  /** Must be called once for each letter that is decided on. It stays for now. */
+  /** Call it once for each letter that is decided on. The letter stays for now. */
   readonly decide: (letter: Delivery.Delivery) => void
-  /** Changes the state of a letter that was decided on. Does nothing where the broker does not name it. */
+  /** Changes the state of a letter that was decided on. Does nothing if the broker does not identify it. */
   readonly set: (letter: Delivery.Delivery, state: State) => void
   /** Forgets a letter that is gone. */
   readonly forget: (letter: Delivery.Delivery) => void
@@ -20,13 +20,13 @@ export interface Seen {
   /** The browser no longer holds any letter, so it shows again those that are not gone. */
   readonly reopen: () => void
   /**
-   * Must be called once for each letter that is shown. `alike`: it was decided on, or is equal to one that was and that is not
+   * Call it once for each letter that is shown. `alike`: it was decided on, or equals one that was and that is not
    * shown a second time. `undefined`: it is new.
    */
   readonly see: (letter: Delivery.Delivery) => State | "alike" | undefined
 }
 
-/** Identifies a letter where the broker does not name copies. */
+/** Identifies a letter if the broker does not identify copies. */
 export const keyOf = ({ deadLetter, firstPublished, id, redrives }: Metadata.Metadata): string =>
   JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
 
@@ -43,7 +43,7 @@ const add = (to: Numbers, content: string, change: number): void => {
 
 export const make = (identify: Broker.Browser["identify"]): Seen => {
   const named = new Map<string, State>()
-  /** The numbers of letters without a name that were decided on, by their content: those that are held, and those that are not. */
+  /** The numbers of letters without an identity that were decided on, by their content: held ones, and others. */
   let held: Numbers = new Map()
   const lost: Numbers = new Map()
   const move = (content: string, from: Numbers, to: Numbers): void => {

@@ -1,4 +1,4 @@
-/** The stages of a redrive: publish some, wait until it is known what became of them, and go on only if that is well. */
+/** The stages of a redrive: publishes some letters, waits for their outcome, and goes on only if they succeed. */
 import { Delay, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -8,7 +8,7 @@ import type { Failed, StoppedBy } from "./report.ts"
 import * as Settling from "./awaitOutcome.ts"
 import * as Sweep from "./sweep.ts"
 
-/** Redrives up to so many letters, and answers the books of that; `held` are those of the letters that were here when it began. */
+/** Redrives up to a number of letters, and returns the counts; `held` has only letters that were here when it began. */
 export type Pass = (limit: number | undefined) => Effect.Effect<Summary, Failed>
 
 /** The options of a redrive that its stages have. */
@@ -23,21 +23,21 @@ export interface Dependencies extends Omit<Settling.Dependencies, "now" | "stopA
   readonly pass: Pass
 }
 
-/** How a redrive in stages goes where its options do not say. */
+/** The defaults of a redrive in stages. */
 export interface Standard {
   /** The sizes of the first stages. */
   readonly stages: ReadonlyArray<number>
-  /** The part of a stage that may come back. */
+  /** The share of a stage that may come back. */
   readonly stopAt: number
-  /** Milliseconds of the wait behind each stage. */
+  /** Milliseconds of the wait after each stage. */
   readonly wait: number
 }
 
-/** The stages of a redrive where its options do not say. */
+/** The default stages of a redrive. */
 export const standard: Standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
 
 /**
- * The wait behind a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
+ * The wait after a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
  * take at most, without the runs of handlers.
  */
 export const waitFor = (policies: ReadonlyArray<RetryPolicy.RetryPolicy>): Delay.Delay => {
@@ -45,13 +45,13 @@ export const waitFor = (policies: ReadonlyArray<RetryPolicy.RetryPolicy>): Delay
   return Math.min(Delay.max, Math.max(0, ...retries) + standard.wait)
 }
 
-/** Letters that are published between two checks of what has come back; with a rate, as many as in so many seconds. */
+/** Letters that are published between two checks of what has come back; with a rate, those of some seconds. */
 const slice = { letters: 1000, seconds: 5 }
 
-/** Milliseconds that an aborted redrive takes to see where its letters are. */
+/** Milliseconds that an aborted redrive takes to count its letters. */
 const grace = 5000
 
-/** Runs the stages, and answers why they ended early. */
+/** Runs the stages, and returns why they ended early. */
 export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undefined, Failed> =>
   Effect.gen(function* () {
     const { ledger, options, pass, watch } = dependencies
@@ -66,7 +66,7 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
 
     let [left, free] = [options.limit ?? Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     const most = Math.min(slice.letters, Math.ceil(rate * slice.seconds))
-    /** Publishes a stage, and answers why it went no further; `through` when no letters are left. */
+    /** Publishes a stage, and returns why it stopped; `through` if no letters are left. */
     const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, Failed> =>
       Effect.gen(function* () {
         let room = Math.min(size, left)
@@ -82,13 +82,13 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
           watch.swept(removed)
           free = begun + (published * 1000) / rate
           if (isAborted()) return "abort"
-          // A pass may give back letters that it has selected.
+          // A pass may return selected letters to the queue.
           room -= published
           left -= published
           yield* check(false)
           if (isBeyond()) return "stop-at"
           if (selected === asked) continue
-          // What another reader has, such as the look before, comes back, or not.
+          // Letters of another reader, such as a browser, may return to the queue.
           end = Math.min(end, now() + wait)
           if (held === 0) return "through"
           if (now() >= end) return "held"
@@ -104,7 +104,7 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
         const published = yield* publish(size ?? Number.POSITIVE_INFINITY)
         if (published === "abort") return published
         ledger.close()
-        // A stage without letters has nothing to wait for.
+        // A stage without letters needs no wait.
         const end = published === "through" ? undefined : published
         if (published !== undefined && ledger.published() === before) return end
         const stopped = yield* Effect.raceFirst(settle, Effect.as(Sweep.aborted(signal), "abort" as const))

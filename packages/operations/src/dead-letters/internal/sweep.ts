@@ -1,6 +1,6 @@
 /**
- * Goes once through the waiting dead letters of a queue, page by page: chooses letters, publishes what must be there before
- * they leave, and removes them. What it does not remove is returned at the end.
+ * Goes once through the dead letters of a queue, page by page: selects letters, publishes their copies before
+ * they leave, and removes them. The other letters return to the queue at the end.
  */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -25,50 +25,50 @@ export interface Options {
   /** The most dead letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
   /**
-   * Letters that were there when the work began, of which this is one of several sweeps; what waits beyond these has arrived
-   * since. Default: those that wait now.
+   * The letters in the queue when the operation began, which has several sweeps. Further letters have arrived
+   * since. Default: the letters in the queue now.
    */
   readonly known?: number | undefined
   /** The most dead letters per second. Default: no limit. */
   readonly rate?: number | undefined
   /** Ends the sweep. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
-  /** Told of selected letters before their copies are published, or before they are removed where there are none. */
+  /** Called with selected letters before their copies are published, or before they are removed without copies. */
   readonly audit?: Audit.Audit | undefined
 }
 
-/** How a sweep deals with the letters. */
+/** The work of a sweep. */
 export interface Work extends Omit<Page.Work, "copy"> {
-  /** Publishes what must be there before a selected letter is removed. In a look, none is removed. */
+  /** Publishes the copy of a selected letter before it is removed. With `look`, no letter is removed. */
   readonly copy: Page.Work["copy"] | "look"
-  /** Called after each step. What it throws ends the sweep. */
+  /** Called after each step. An error that it throws ends the sweep. */
   readonly onStep: (summary: () => Books.Summary) => void
 }
 
-/** Work by which letters leave. */
+/** Work that removes letters. */
 type Moving = Page.Work & Pick<Work, "onStep">
 
 /** The end of a sweep. */
 export interface Ended {
   readonly summary: Books.Summary
   /**
-   * Why it went no further; `undefined` when it came to its end, or was aborted. Where the broker fails a look, the call
+   * Why it stopped; `undefined` if it reached its end, or was aborted. If the broker fails while letters are only browsed, the call
    * fails.
    */
   readonly error: Failed | undefined
-  /** Letters that wait, and that the broker has not shown, because they are behind others that are kept. */
+  /** Letters that the broker has not shown, because they are after others that stay. */
   readonly hidden: number
-  /** Letters that wait, and that the broker has not shown, because the sweep holds as many as it may. */
+  /** Letters that the broker has not shown, because the sweep holds as many as it may. */
   readonly unreached: number
 }
 
-/** The most letters that are worked on at a time: those in doubt when a connection is lost. */
+/** The most letters in progress at a time: those in doubt if the connection is lost. */
 const pageSize = 100
 
 /** The most letters that are passed over, and held until the end. */
 const heldLimit = 100_000
 
-/** Milliseconds that a page under way has at the end. */
+/** Milliseconds that the last page has to finish. */
 const grace = 5000
 
 /** Fails when it cannot begin. */
@@ -87,7 +87,7 @@ export const run = (
     let [hidden, unreached] = [0, 0]
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
-      // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
+      // Letters that arrive later stay: else one that always fails would be redriven for ever.
       const { held, isMissing, ready } = yield* Held.count(broker, queue, options.known)
       if (isMissing === true) return yield* Quiet.deleted(broker, queue)
       books = Books.make(ready, limit, held, options.known)
@@ -101,7 +101,7 @@ export const run = (
     const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
     const error = yield* Effect.matchEffect(ended, {
       onSuccess: () => Effect.succeed(undefined),
-      // An audit or a filter gets letters, which have come by then.
+      // Letters have arrived by the time an audit or a filter gets them.
       onFailure: (error) =>
         hasBegun || !(error instanceof BrokerError.BrokerError) ? Effect.succeed(error) : Effect.fail(error)
     })
@@ -142,7 +142,7 @@ const look = (
     })
   )
 
-/** Works on page after page, until nothing is left to do. Returns the number of letters that it could not reach. */
+/** Works on page after page, until none is left. Returns the number of letters that it could not reach. */
 const through = (
   broker: Broker.Service,
   queue: string,
@@ -170,10 +170,10 @@ const through = (
       undecided: 0
     }
     const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
-    // No page is larger than what is published at once: its leases end meanwhile.
+    // A page has no more letters than are published at once: the leases of more would end meanwhile.
     const room = (): number => (books.wanted() > 0 ? Math.min(most, books.wanted()) : pageSize)
     let shown = now()
-    // A sweep whose leases end before it reaches a new letter would never come to an end.
+    // A sweep whose leases end before it reaches a new letter would never end.
     const retry = Publishing.retriesUntilProgress(now, books.progress)
     const endIfMissing = ({ reason }: BrokerError.BrokerError) =>
       Effect.sync(() => {
@@ -208,7 +208,7 @@ const through = (
     return 0
   })
 
-/** Runs work to its end when it is interrupted: for a time, and without beginning anything new. */
+/** Lets interrupted work finish within a time. It begins nothing new. */
 const finishing = <A, E>(work: Effect.Effect<A, E>, end: Publishing.Ending): Effect.Effect<A, E> =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkDetach(work)

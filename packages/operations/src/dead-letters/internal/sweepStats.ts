@@ -1,4 +1,4 @@
-/** The books of a sweep: what has become of the letters of a queue. */
+/** The counts of a sweep: the outcome of the letters of a queue. */
 import type { BrokerError, Delivery } from "@requeue/core"
 import type { Left } from "./idleDetector.ts"
 
@@ -6,19 +6,19 @@ import type { Left } from "./idleDetector.ts"
 export interface FailedLetter {
   /** The message's id. */
   readonly id: string
-  /** Whether its copy was published: then it is there twice, because the broker did not let it be removed here. */
+  /** Whether its copy was published: then it exists twice, because the broker refused to remove it here. */
   readonly isPublished: boolean
-  /** The broker's error; `undefined` when no answer came. */
+  /** The broker's error; `undefined` if no answer arrived. */
   readonly error: BrokerError.BrokerError | undefined
 }
 
-/** The books in figures. */
+/** The counts. */
 export interface Summary {
-  /** Letters that were selected, and of which no copy was refused. */
+  /** Selected letters whose copy was not refused. */
   readonly selected: number
-  /** Letters that were selected, and that the broker has removed. */
+  /** Selected letters that the broker has removed. */
   readonly removed: number
-  /** Letters that are done with, and that the broker has not removed. */
+  /** Finished letters that the broker has not removed. */
   readonly unremoved: number
   /** Letters whose copy the broker refuses. */
   readonly refused: number
@@ -26,16 +26,16 @@ export interface Summary {
   readonly unconfirmed: number
   /** Letters that were refused or are unremoved, of both the first {@link failuresLimit}. */
   readonly failures: ReadonlyArray<FailedLetter>
-  /** Letters that are in the queue, of those that were there at the beginning; `undefined` where the broker does not count. */
+  /** The letters from the beginning that are still in the queue; `undefined` if the broker does not count. */
   readonly queued: number | undefined
   /**
-   * Letters that another reader had at the beginning, or has taken since and not removed, and that do not count; `undefined`
-   * where the broker does not count them.
+   * Letters that another reader held at the beginning, or has taken since and not removed. They are in no other count; `undefined`
+   * if the broker does not count them.
    */
   readonly held: number | undefined
 }
 
-/** The books of a sweep that has done nothing. */
+/** The counts of a sweep that has done nothing. */
 export const nothing: Summary = {
   selected: 0,
   removed: 0,
@@ -47,15 +47,15 @@ export const nothing: Summary = {
   held: undefined
 }
 
-/** The books, which change while the sweep runs. */
+/** The counts, which change while the sweep runs. */
 export interface SweepStats {
   readonly decide: () => void
-  /** A letter that has arrived since the work began stays. */
+  /** Records that a letter stays which arrived since the work began. */
   readonly leave: () => void
-  /** Letters that wait, have arrived since the work began, and have not been left. */
+  /** Letters that arrived since the work began, and are not recorded by `leave`. */
   readonly arrived: () => number
   /**
-   * No more letters come: of those that were counted, others are with another reader, or gone. The browser holds `undecided`
+   * No more letters arrive: the other counted ones are with another reader, or gone. The browser holds `undecided`
    * of them.
    */
   readonly end: (left: Left, undecided: number) => void
@@ -65,29 +65,29 @@ export interface SweepStats {
   /** A publish of the letter's copy got no answer. */
   readonly unanswered: (letter: Delivery.Delivery) => void
   /**
-   * The letter is done with, and to be removed. `error`: why the broker has not removed it. `isLost`: the browser does not hold
-   * it any more, and will show it again if it is still there.
+   * The letter is finished, and must be removed. `error`: why the broker has not removed it. `isLost`: the browser no longer holds
+   * it, and shows it again if it still exists.
    */
   readonly leaves: (letter: Delivery.Delivery, error?: BrokerError.BrokerError, isLost?: boolean) => void
   /** The letter has been removed. */
   readonly remove: (letter: Delivery.Delivery) => void
-  /** Letters that are done with, and that the browser may show again. */
+  /** Finished letters that the browser may show again. */
   readonly lost: () => number
   /** A number that grows with each letter that is decided on or removed. */
   readonly progress: () => number
-  /** Returns whether the broker has taken no letter at all, after as many refusals as the report names. */
+  /** Returns whether the broker has accepted no letter, after as many refusals as the report lists. */
   readonly refuse: (letter: Delivery.Delivery, error: BrokerError.BrokerError) => boolean
-  /** Letters that are still to be decided on, as far as limit and count tell. */
+  /** The number of letters to decide on, by the limit and the count. */
   readonly wanted: () => number
   readonly summary: () => Summary
 }
 
-/** Letters whose failures the report names. */
+/** The most failures in the report. */
 const failuresLimit = 100
 
 /**
- * `ready` letters have been counted, if at all, of which at most `known` were there when the work began, and another reader
- * had `heldBefore`; at most `limit` are selected. `identify` names a letter over all its deliveries.
+ * `ready` letters were counted, or `undefined`. At most `known` of them were there when the work began, and another reader
+ * held `heldBefore`. At most `limit` are selected. `identify` identifies a letter over all its deliveries.
  */
 export const make = (
   ready: number | undefined,
@@ -97,7 +97,7 @@ export const make = (
   identify: (letter: Delivery.Delivery) => string | undefined = () => undefined
 ): SweepStats => {
   let held = heldBefore
-  // What another reader has may be such letters as were there when the work began.
+  // Another reader may hold letters that were there when the work began.
   let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))
   let found = ready === undefined ? undefined : ready - arrived
   const leaving = new Map<unknown, FailedLetter>()

@@ -1,9 +1,9 @@
 /**
- * Counts what waits in the queues that letters were redriven to.
+ * Counts the messages in the queues that letters were redriven to.
  *
- * Where queues share the places of their delays, a count of these is an upper bound. When nothing else is left of a queue, a
- * look at what is delayed tells how much of it are letters of this redrive; a look holds messages for a moment, so that counts
- * come first.
+ * If queues share the places of their delays, their count is an upper bound. When nothing else is left of a queue, it
+ * browses the delayed messages for letters of this redrive. Browsing holds messages for a moment, so it counts
+ * first.
  */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
 import { type Metadata } from "@requeue/core/port"
@@ -13,23 +13,23 @@ import { browse } from "../../delayed/internal/browse.ts"
 
 /** The messages in the queues that were redriven to. */
 export interface Waiting {
-  /** The most that may wait: those that the broker counts, and delayed ones of others that cannot be told apart. */
+  /** An upper bound: the messages that the broker counts, including delayed ones of other queues that share their place. */
   readonly counted: number
-  /** Those that are known to be in these queues. */
+  /** The messages that are known to be in these queues. */
   readonly own: number
-  /** Whether it counts all of them: what is ready, in flight and delayed, of every part of it. */
+  /** Whether it counts all messages: ready, in flight and delayed, in every part of the broker. */
   readonly isWhole: boolean
 }
 
-/** Counts the messages of queues; the last count of a stage looks at once, others with pauses between two looks. */
+/** Counts the messages of queues. The last count of a stage browses at once, the others with pauses in between. */
 export type Count = (queues: Iterable<string>, isLast: boolean) => Effect.Effect<Waiting, BrokerError.BrokerError>
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two times of browsing. */
 const pause = 5000
 
 const nothing: Waiting = { counted: 0, own: 0, isWhole: true }
 
-/** `isOurs` tells the letters of this redrive. */
+/** `isOurs` recognizes the letters of this redrive. */
 export const make = (
   { admin, capabilities }: Pick<Broker.Service, "admin" | "capabilities">,
   isOurs: (message: Metadata.Metadata) => boolean
@@ -37,20 +37,20 @@ export const make = (
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    /** The findings of the last look at each queue. */
+    /** The result of the last time each queue was browsed. */
     const looks = new Map<string, { readonly at: number; readonly found: Waiting }>()
 
-    /** Of so many delayed messages, those that are letters of this redrive. */
+    /** Returns how many delayed messages are letters of this redrive. */
     const look = (queue: string, most: number) =>
       Effect.gen(function* () {
         if (capabilities.delayedMessages !== true) return { ...nothing, counted: most }
         let own = 0
-        // Without the policy of its consumers: these are of another process.
+        // Without the policy of its consumers, which are in another process.
         const browsed = browse({ admin, capabilities }, queue, RetryPolicy.make(), (message) => {
           if (isOurs(message.delivery.metadata)) own++
           return false
         })
-        // Who may count may not always look.
+        // A user may have permission to count, but not to browse.
         const isWhole = yield* browsed.pipe(
           Effect.map((found) => found.isWhole),
           Effect.catchIf(
@@ -77,7 +77,7 @@ export const make = (
       Effect.gen(function* () {
         const counted = yield* Effect.catchIf(
           admin.counts(queue),
-          // Who may publish to it may not always count it.
+          // A user may have permission to publish to a queue, but not to count it.
           ({ reason }) => reason === "AccessRefused",
           () => Effect.undefined
         )
@@ -89,7 +89,7 @@ export const make = (
           delayed === undefined
             ? yield* shared(queue, others, isLast)
             : { counted: delayed, own: delayed, isWhole: true }
-        // What was in a queue that is gone was not acked, and nobody counts it.
+        // The messages of a deleted queue were not acked, and are in no count.
         const isThere = isMissing !== true && missing.length === 0
         const isCounted = isThere && ready !== undefined && held !== undefined
         return plus({ counted: others, own: others, isWhole: isCounted }, waits)

@@ -1,8 +1,8 @@
 /**
  * Watches the dead-letter queues to which letters may come back, and the queues that they were redriven to.
  *
- * A look hands letters out, which hides them from others and, on some brokers, counts as a delivery. So counts come first, and
- * a look only where a queue has grown, or where nobody can tell.
+ * Browsing hides letters from other readers, and some brokers count it as a delivery. So it counts first, and
+ * browses only if a queue has grown, or if the broker cannot count.
  */
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -12,40 +12,40 @@ import * as Sweep from "./sweep.ts"
 import * as Waiting from "./waiting.ts"
 
 export interface Watch {
-  /** Watches further dead-letter queues. Must be done before letters can come back to them. */
+  /** Watches further dead-letter queues. Call it before letters can come back to them. */
   readonly add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Must be called when the redrive has removed letters from its queue. */
+  /** Call it when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
-   * Looks at the dead-letter queues that have grown, with pauses between two looks. The last look of a stage happens at once,
-   * and also where letters are missing, which may hide as many that have come.
+   * Browses the dead-letter queues that have grown, with pauses in between. The last time of a stage it does so at once,
+   * also if letters are missing, which may hide as many new ones.
    */
   readonly look: (isLast: boolean) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Counts what waits where letters were redriven to. */
+  /** Counts the messages where letters were redriven to. */
   readonly waiting: Waiting.Count
-  /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
+  /** Letters that arrived in a dead-letter queue since the watch began, and that were not browsed. */
   readonly unseen: () => number
-  /** At most so many letters have come into the dead-letter queues since the last looks, which the next ones will reach. */
+  /** An upper bound of the letters that arrived in the dead-letter queues since they were last browsed. */
   readonly fresh: () => number
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two times of browsing. */
 const pause = 5000
 
 interface Place {
   readonly queue: string
-  /** Letters that were there when the watch began, without those that were redriven; `undefined` where the broker cannot count. */
+  /** Letters in the queue when the watch began, without the redriven ones; `undefined` if the broker cannot count. */
   base: number | undefined
-  /** Letters that the last look knew of. */
+  /** The letters when it was last browsed. */
   known: number | undefined
-  /** Letters that have come since the watch began. */
+  /** Letters that have arrived since the watch began. */
   come: number
   unseen: number
-  /** Letters that have come since the last look. */
+  /** Letters that have arrived since it was last browsed. */
   fresh: number
-  /** Whether somebody had letters during the last look, such as the look before, so that another one may see more. */
+  /** Whether another reader held letters when it was last browsed, so browsing again may show more. */
   isHidden: boolean
-  /** When it was looked at last. */
+  /** When it was last browsed. */
   at: number
 }
 
@@ -66,7 +66,7 @@ export const make = (
         for (const queue of queues) {
           if (has(queue)) continue
           const known = lettersIn(yield* broker.admin.counts(queue))
-          // Another letter may have added it meanwhile, and may be there already.
+          // Another letter may have added it meanwhile.
           if (has(queue)) continue
           const at = Number.NEGATIVE_INFINITY
           places.push({ queue, base: known, known, come: 0, unseen: 0, fresh: 0, isHidden: false, at })
@@ -74,7 +74,7 @@ export const make = (
       })
     yield* add(queues)
 
-    /** Looks at the letters of a place, of which so many have been counted. */
+    /** Browses the letters of a queue, whose number was counted. */
     const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
         let browsed = 0
@@ -121,6 +121,6 @@ export const make = (
     }
   })
 
-/** The letters that a queue has, those that somebody looks at included; `undefined` where the broker does not count. */
+/** The letters of a queue, including those that a reader holds; `undefined` if the broker does not count. */
 const lettersIn = ({ inFlight = 0, isRead, ready }: Broker.Counts): number | undefined =>
   ready === undefined ? undefined : ready + (isRead === false ? 0 : inFlight)

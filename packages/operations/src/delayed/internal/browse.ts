@@ -1,18 +1,18 @@
-/** Goes through the messages of a queue that wait for their delay. */
+/** Browses the delayed messages of a queue. */
 import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
-/** How far a browser has come. */
+/** The progress of a browser. */
 export interface Browsed {
   /** Messages of the queue that the broker has shown. */
   readonly browsed: number
-  /** Whether the broker has shown every message that waited from the beginning to the end. */
+  /** Whether the broker has shown every message that was delayed during the whole call. */
   readonly isWhole: boolean
 }
 
 /** The result of a removal. */
 export interface Purged extends Browsed {
-  /** Messages that are gone; in a dry run, those that would be. */
+  /** Messages that were removed; in a dry run, those that would be. */
   readonly removed: number
 }
 
@@ -26,13 +26,13 @@ const unsupported = (
     queue,
     reason: "Unsupported",
     detail: "the broker cannot show messages that wait for their delay",
-    remedy: "Wait until they are due; requeue status tells how many there are, where the broker counts them"
+    remedy: "Wait until they are due. requeue status shows their number if the broker counts them"
   })
 
-/** The most messages that are browsed, and those of a page. */
+/** The most messages to browse, in all and per page. */
 const [browseLimit, pageSize] = [100_000, 1000]
 
-/** Shows every message, and removes those for which `removes` returns true. What it throws ends it. */
+/** Shows every message, and removes those for which `removes` returns true. An error that it throws ends the call. */
 export const browse = (
   broker: Pick<Broker.Service, "admin" | "capabilities">,
   queue: string,
@@ -59,7 +59,7 @@ export const browse = (
       }
       const failures = leaving.length === 0 ? [] : yield* browser.remove(leaving)
       removed += leaving.length - failures.length
-      // One that was due meanwhile is delivered.
+      // A message that became due meanwhile is delivered.
       const failure = failures.find(({ fate }) => fate !== "lost")
       if (failure !== undefined) return yield* failure.error
       if (thrown !== undefined) {
@@ -68,7 +68,7 @@ export const browse = (
     }
   }).pipe(Effect.scoped)
 
-/** The error of a removal that its filter has ended. */
+/** The error of a removal whose filter threw. */
 const stopped = (cause: unknown, queue: string, removed: number): Error => {
   const { message, name } = Failure.summarize(cause)
   const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`

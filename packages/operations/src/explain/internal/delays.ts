@@ -1,7 +1,7 @@
 /** Delays of retries in words. */
 import { type Backoff, Delay, type Jitter } from "@requeue/core"
 
-/** The most delays of a list that are told. */
+/** The most delays of a list to show. */
 const most = 12
 
 const listed = (delays: ReadonlyArray<number>): string => {
@@ -34,13 +34,13 @@ const spread = (jitter: Jitter.Jitter): string | undefined => {
     case "none":
       return undefined
     case "full":
-      return "Each delay is drawn between 0 and that, so that messages that failed together come back apart."
+      return "Each delay is random between 0 and that, so messages that failed together are retried at different times."
     case "equal":
-      return "Each delay is drawn between half of that and that, so that messages that failed together come back apart."
+      return "Each delay is random between half of that and all of it, so messages that failed together are retried at different times."
     case "decorrelated":
-      return "Each delay is drawn between the first one and three times the one before."
+      return "Each delay is random between the first one and three times the one before."
     default:
-      return `Each delay is drawn within ${percent(jitter.proportional)} of that, so that messages that failed together come back apart.`
+      return `Each delay is random within ${percent(jitter.proportional)} of that, so messages that failed together are retried at different times.`
   }
 }
 
@@ -52,7 +52,7 @@ const capOf = ({ curve, max }: Backoff.Backoff): string | undefined => {
   return grows ? `No delay is longer than ${Delay.format(max)}.` : undefined
 }
 
-/** A backoff in sentences; `who` is what is tried again, as `A retry comes`. */
+/** A backoff in sentences; `who` is the subject, such as `A retry comes`. */
 export const sentences = (self: Backoff.Backoff, who: string): ReadonlyArray<string> => {
   if (self.curve._tag === "Switch") {
     const { after, first, next } = self.curve

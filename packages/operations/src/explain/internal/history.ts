@@ -1,9 +1,9 @@
 /** A number over time: its highest value in each slice of time. */
 
 export interface History {
-  /** Sets the number from a time on; times must not go back. */
+  /** Sets the number from a time on. Times must not decrease. */
   readonly note: (at: number, value: number) => void
-  /** Answers the highest value of each slice, and of all. */
+  /** Returns the highest value of each slice, and of all. */
   readonly all: () => { readonly slice: number; readonly values: ReadonlyArray<number>; readonly peak: number }
 }
 

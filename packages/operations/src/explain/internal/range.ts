@@ -5,7 +5,7 @@ export interface Range {
   readonly high: number
 }
 
-/** Answers the range of numbers, of which there must be one or more. */
+/** Returns the range of one or more numbers. */
 export const of = (values: ReadonlyArray<number>): Range => {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (part: number): number => sorted[Math.round(part * (sorted.length - 1))]!

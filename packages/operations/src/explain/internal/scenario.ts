@@ -8,7 +8,7 @@ export interface Scenario {
   /** The consumer's delay, for retries for which the policy has none. */
   readonly retryDelay: Delay.Delay
   readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff
-  /** How many handler runs may begin in a time. Default: any number. */
+  /** How many handler runs may begin within a period. Default: any number. */
   readonly rateLimit?: RateLimit.RateLimit | undefined
   /** Messages a second, on average; they arrive independently of each other. */
   readonly rate: number
@@ -21,22 +21,22 @@ export interface Scenario {
   readonly seed: number
 }
 
-/** The outage that somebody asks about. Times are in milliseconds. */
+/** The outage to ask about. Times are in milliseconds. */
 export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
-  /** Handlers at a time. Default: twice as many as the rate needs. */
+  /** Handlers at a time. Default: the consumer's `concurrency`; without one, twice as many as the rate needs. */
   readonly concurrency?: number | undefined
-  /** The form of the consumer's backoff, or `off`. Default: as its options say. */
+  /** The form of the consumer's backoff, or `off`. Default: that of its options. */
   readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff["form"] | "off" | undefined
 }
 
-/** Why a question has no answer: its field, and what to do. */
+/** Why an outage cannot be simulated: the field, and what to do. */
 export interface Refusal {
   readonly field: "concurrency" | "rate"
   readonly detail: string
   readonly remedy: string
 }
 
-/** The backoff to simulate: the consumer's own where it has the form that is asked for. */
+/** The backoff to simulate: the consumer's own if it has the requested form. */
 const backoffOf = (
   asked: Question["consumerBackoff"],
   own: ConsumerBackoff.ConsumerBackoff = ConsumerBackoff.off
@@ -47,11 +47,11 @@ const backoffOf = (
     : ConsumerBackoff.make({ form: asked })
 }
 
-/** The largest number of messages in one outage that a simulation takes by default. */
+/** The most messages in one simulated outage, by default. */
 export const maxMessages = 1_000_000
 
 /**
- * The scenario of a question about a consumer with these options, or why it cannot be simulated: its handlers could not keep
+ * Returns the scenario for a consumer with these options, or why it cannot be simulated: its handlers could not keep
  * up, or the outage has more messages than `most`.
  *
  * @example
@@ -70,11 +70,11 @@ export const scenario = (
 ): Scenario | Refusal => {
   const { handlerTime, outage, rate } = asked
   const needed = (rate * handlerTime) / 1000
-  const concurrency = wanted ?? Math.ceil(2 * needed)
+  const concurrency = wanted ?? options.concurrency ?? Math.ceil(2 * needed)
   if (concurrency <= needed) {
     return {
       field: "concurrency",
-      detail: `${concurrency} handlers of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
+      detail: `${concurrency} ${concurrency === 1 ? "handler" : "handlers"} of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
       remedy: `Give more than ${needed}`
     }
   }

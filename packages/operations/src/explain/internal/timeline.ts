@@ -3,13 +3,13 @@ import { Heap } from "@requeue/core/port"
 
 /** Times are in milliseconds, from 0. */
 export interface Timeline<Event> {
-  /** The time of the last event that `next` answered. */
+  /** The time of the last event that `next` returned. */
   readonly now: () => number
   /** The number of events that have been planned so far. */
   readonly planned: () => number
   /** Plans an event. */
   readonly after: (millis: number, event: Event) => void
-  /** Goes on to the next event, and answers it; `undefined` when there is none. */
+  /** Advances to the next event and returns it; `undefined` if there is none. */
   readonly next: () => Event | undefined
 }
 

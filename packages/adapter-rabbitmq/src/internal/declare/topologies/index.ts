@@ -7,7 +7,7 @@ import * as Quantised from "./quantised.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-/** The topology of the settings. `auto` has rungs for few delays, levels for many, and both where that is best. */
+/** Returns the topology of the settings. `auto` uses rungs for few delays, levels for many, and both where that is best. */
 export const choose = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":

@@ -1,14 +1,14 @@
 /**
- * Ladder: a rung for each of some delays, which is a queue with that TTL. A delay is one hop, and policies share the rungs of
- * queues that are ours.
+ * Ladder: one rung for each delay. A rung is a queue with that TTL, so a delay is one hop. All policies share rungs, except those
+ * of queues that the adapter may not bind.
  */
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Route, TopologyRequest } from "./topology.ts"
 
 /**
- * The name of a rung. A queue that is not ours to bind has rungs of its own, which lead straight back to it: with one queue behind
- * each, no other queue's messages wait where that is gone.
+ * The name of a rung. A queue that the adapter may not bind has separate rungs, which lead straight back to it. If that queue is
+ * deleted, no other queue's messages wait.
  */
 const nameOf = ({ found, queue, settings }: TopologyRequest, ms: number): string =>
   found.isOurs ? Names.rung(settings, ms) : Names.homeRung(settings, ms, queue)
@@ -19,7 +19,7 @@ export const objects = (request: TopologyRequest, ms: number): ReadonlyArray<Obj
   const name = nameOf(request, ms)
   return Objects.shared<Objects.NativeObject>(
     [
-      // An exchange in front of each rung lets the routing key stay the queue's name.
+      // Each rung has an exchange, so the routing key can stay the queue's name.
       Objects.exchange(name, "fanout"),
       Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.back(found, settings) }),
       Objects.binding(name, name, "")

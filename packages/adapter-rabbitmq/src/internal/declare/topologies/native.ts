@@ -1,19 +1,19 @@
 /**
- * Native: the queue itself delays a message that failed, on RabbitMQ 4.3 and later. It writes no copy and keeps the order
- * of due times. But it can only delay linearly and without jitter, and its delays are arguments of the queue.
+ * Native: the queue itself delays a failed message, on RabbitMQ 4.3 and later. It writes no copy and keeps the order of due times.
+ * But it can only delay linearly and without jitter, and its delays are arguments of the queue.
  * https://www.rabbitmq.com/docs/quorum-queues
  */
 import { type Backoff, ConfigurationError } from "@requeue/core/port"
 import type * as Objects from "../objects.ts"
 import * as RabbitMqQueue from "../../../RabbitMqQueue.ts"
 import * as Version from "../../version.ts"
-import * as Levels from "./levels.ts"
+import * as Others from "./others.ts"
 import { hasDelays, type Topology, type TopologyRequest } from "./topology.ts"
 
 const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })
 
-/** The arguments of a queue that delays as a backoff does; `undefined` for one that a queue cannot keep. */
+/** The arguments of a queue that delays as this backoff does; `undefined` if no queue can. */
 const argumentsOf = ({ curve, jitter, max }: Backoff.Backoff): Objects.Arguments | undefined => {
   const first = curve._tag === "Constant" ? curve.delay : curve._tag === "Linear" ? curve.step : 0
   const min = Math.min(first, max)
@@ -25,34 +25,36 @@ const argumentsOf = ({ curve, jitter, max }: Backoff.Backoff): Objects.Arguments
   }
 }
 
-/** The error of a queue that delays otherwise, or is not known to delay as the policy does. */
+/** The error for a queue that is known to have other delays, or not known to have these. */
 const mismatch = (
   { arguments: args, isOurs, name }: RabbitMqQueue.RabbitMqQueue,
   own: Objects.Arguments
 ): ConfigurationError.ConfigurationError | undefined => {
   const isOther = Object.entries(own).some(([key, value]) => args[key] !== value && (!isOurs || key in args))
   if (!isOther) return undefined
-  // It would deliver what has failed too early.
+  // The queue would deliver failed messages too early.
   const told = Object.keys(own).map((key) => `${key}=${String(args[key] ?? "none")}`)
-  const detail = isOurs ? "the queue delays otherwise" : "it is not declared, and not known to delay as the policy does"
+  const detail = isOurs
+    ? "the queue has other delays"
+    : "the adapter does not declare the queue, and its delays are not known"
   const remedy = isOurs ? "Give the policy these delays, or use another queue" : `Set topology: "auto"`
   return refuse(name, "topology", `${detail}: ${told.join(", ")}`, remedy)
 }
 
 /**
- * Fails for a server that cannot delay, and for a policy whose delays a queue cannot keep.
+ * Fails if the server cannot delay, or if a queue cannot keep the policy's delays.
  *
- * Only the consumer knows the policy, and declares the queue. A producer finds it there, in whichever process.
+ * Only the consumer knows the policy, so only the consumer declares the queue. Producers need it to exist.
  */
 export const make = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
-  const { found, queue, retry, serverVersion, settings } = request
+  const { found, queue, retry, serverVersion } = request
   if (!Version.hasFailureCount(serverVersion)) {
-    // Older servers accept the arguments, and then deliver failed messages at once until the limit drops them.
+    // Older servers accept the arguments, but deliver failed messages at once until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
-  // The policy's delays need no object. Others go through the levels, which the first of them makes.
-  const levels = { name: "native", objects: [], notes: [], route: Levels.router(queue, settings, found.isOurs) }
+  // The policy's delays need no objects. Other delays go through levels.
+  const levels = { name: "native", objects: [], ...Others.make(request) }
   const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
     amend: (object: Objects.NativeObject): Objects.NativeObject =>
       object._tag === "Queue" && object.name === queue
@@ -74,10 +76,7 @@ export const make = (request: TopologyRequest): Topology | ConfigurationError.Co
   return (
     mismatch(found, own) ?? {
       ...levels,
-      notes: [
-        "the policy's delays are arguments of the queue: another policy needs another queue",
-        "other delays go through the levels"
-      ],
+      notes: ["the policy's delays are arguments of the queue: another policy needs another queue", ...levels.notes],
       native,
       ...amended({}, own)
     }

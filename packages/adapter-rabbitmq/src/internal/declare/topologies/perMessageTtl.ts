@@ -1,6 +1,6 @@
 /**
- * One retry queue whose messages have their own TTL, for systems that have it already. A message waits at least as long
- * as those in front of it, because RabbitMQ only expires the head of a queue.
+ * One retry queue whose messages each have a TTL, for systems that have it already. A message waits at least as long as those in
+ * front of it, because RabbitMQ expires only the head of a queue.
  * https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats
  */
 import { ConfigurationError } from "@requeue/core/port"
@@ -10,7 +10,7 @@ import type { Topology, TopologyRequest } from "./topology.ts"
 
 const blocking = "head-of-line blocking: a delayed message waits at least as long as those in front of it"
 
-/** With exchanges and a retry queue for each queue. */
+/** One retry queue with its exchanges for each queue. */
 export const own = ({ found, queue, settings }: TopologyRequest): Topology => {
   const named = (name: "workExchange" | "retryExchange" | "retryQueue", otherwise: string) =>
     Names.fill(settings.names[name] ?? otherwise, queue)
@@ -34,8 +34,8 @@ export const own = ({ found, queue, settings }: TopologyRequest): Topology => {
 }
 
 /**
- * With one exchange before the retry queue and one behind it, shared by all queues. Where nothing is declared, the binding
- * that leads back is somebody else's; where the rest is, it would be missing.
+ * One retry queue with an exchange before and after it, which all queues share. The adapter cannot bind a queue that it does not
+ * declare, so such a queue needs the binding of another program, and this topology is refused if the adapter declares the rest.
  */
 export const shared = ({
   found,

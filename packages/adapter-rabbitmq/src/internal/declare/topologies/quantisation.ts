@@ -1,92 +1,39 @@
 /**
- * Quantisation: which delays the queues of a policy keep, so that a random delay needs no queue of its own.
+ * Quantisation: the few queues to which the random delays of a policy are rounded.
  *
- * The rule. A delay is rounded up, never down: to the next rung, which is a queue with that TTL, or to the next multiple of a
- * step, which levels keep; whichever comes first. Rungs and levels together are at most `limit` queues. Delays without jitter are
- * late by less than the resolution, or there is no quantisation. So are those with jitter where the limit allows it. Otherwise, of
- * all ways to divide the queues into rungs and levels, the plan takes the one that spreads the retries best and delays them least.
+ * The rule. A delay is rounded up, never down: to the next rung, which is a queue with that TTL, or to the next sum of levels,
+ * whichever is shorter. Rungs and levels are at most `limit` queues. Delays without jitter are late by less than the resolution;
+ * random ones too, where the limit allows it. Otherwise the policy uses the levels of some binary digits only, evenly spread and
+ * closer for long delays. Of all such roundings, `Rounding.badness` chooses.
  */
-import { Backoff, Delay, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
+import { isJittered, longest, type Range } from "./ranges.ts"
+import { badness, type Effect, effectOn, kept, type Rounding } from "./rounding.ts"
 
-/** The shortest and the longest delay of a retry, in milliseconds. */
-export type Range = readonly [low: number, high: number]
-
-/** The delays that a policy's queues keep. */
-export interface Quantisation {
-  /** The TTLs of the rungs, shortest first. */
-  readonly rungs: ReadonlyArray<number>
-  /** The lowest binary digit that has a level; `undefined` where there are no levels. */
-  readonly lowest: number | undefined
-  /** Milliseconds between the delays that the levels keep; `undefined` where there are no levels. */
-  readonly step: number | undefined
-}
-
-/** The queues that a quantisation may use. */
+/** The queues that a rounding may use. */
 export interface Room {
   /** The most queues. */
   readonly limit: number
   /** Milliseconds of the lowest level. */
   readonly resolution: number
-  /** The number of levels that exist. */
-  readonly digits: number
+  /** The highest binary digit that has a level. */
+  readonly highest: number
   /** Queues that levels need besides. */
   readonly extra: number
   readonly kinds: "rungs" | "levels" | "both"
 }
 
-/** The next round delay, at most a twentieth longer. Jittered delays are rounded up to it, so that policies share rungs. */
+/** Returns the next round delay, at most a twentieth longer. Policies share the rungs of round delays. */
 export const round = (delay: number): number => {
   const power = 10 ** Math.floor(Math.log10(delay))
   const step = Math.max(1, power / (delay < 2 * power ? 20 : delay < 5 * power ? 10 : 4))
   return Math.ceil(Math.ceil(delay / step) * step)
 }
 
-/** The most queues that `maxDelayQueues` can allow. */
-export const most = 128
-
-/** Different delays without jitter that a schedule does not list; where they are more than anybody can have queues for, some of them. */
-const exactDelays = (backoff: Backoff.Backoff, maxAttempts: number): ReadonlyArray<Range> => {
-  const found = new Set<number>()
-  const end = Math.min(maxAttempts, 10 * RetryPolicy.scheduleLimit)
-  let attempt = RetryPolicy.scheduleLimit
-  for (; attempt < end && found.size <= most; attempt++) found.add(Backoff.range(backoff, attempt)[1])
-  if (attempt < maxAttempts) found.add(Backoff.longest(backoff))
-  return [...found].map((delay) => [delay, delay])
-}
-
-/** The retries that a schedule does not list, some hundred to a range. */
-const unlisted = ({ backoff, maxAttempts }: RetryPolicy.RetryPolicy): ReadonlyArray<Range> => {
-  if (backoff === undefined) return []
-  const longest = Backoff.longest(backoff)
-  const found: Array<Range> = []
-  for (let first = RetryPolicy.scheduleLimit; first < maxAttempts && first < 2 ** 32; first *= 2) {
-    const [low, high] = Backoff.range(backoff, first)
-    if (low === high) return exactDelays(backoff, maxAttempts)
-    found.push([low, Backoff.range(backoff, Math.min(2 * first, maxAttempts))[1]])
-    if (high === longest) break
-  }
-  return found
-}
-
-/** The ranges of a policy's delays, each once. */
-export const ranges = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<Range> => {
-  const listed = RetryPolicy.schedule(retry).map(({ delay }) => delay)
-  const all = listed.length < RetryPolicy.scheduleLimit ? listed : [...listed, ...unlisted(retry)]
-  return [...new Map(all.map((range) => [range.join(), range])).values()].filter(([, longest]) => longest > 0)
-}
-
-/** Whether some of these delays are drawn at random. */
-export const isJittered = (all: ReadonlyArray<Range>): boolean => all.some(([low, high]) => low < high)
-
-/** Whether a retry can have this delay. */
-export const has = (all: ReadonlyArray<Range>, delay: number): boolean =>
-  all.some(([low, high]) => low <= delay && delay <= high)
-
-/** The most queues for the delays of a policy with jitter, and of another one, unless `maxDelayQueues` says otherwise. */
+/** The default of `maxDelayQueues`: for a policy with jitter, and for another one. */
 const defaultLimits = { jittered: 10, exact: 32 } as const
 
-/** The most queues for these delays: the first of these limits that suffices. Delays without jitter may need the last. */
+/** The most queues for these delays: the first limit that suffices. Delays without jitter may need the last. */
 export const limitsOf = (
   all: ReadonlyArray<Range>,
   { maxDelayQueues }: Pick<Settings, "maxDelayQueues">
@@ -95,27 +42,7 @@ export const limitsOf = (
   return isJittered(all) ? [defaultLimits.jittered, defaultLimits.exact] : [defaultLimits.exact]
 }
 
-/** The rule for random delays, in words. */
-export const notes = (
-  all: ReadonlyArray<Range>,
-  rungs: ReadonlyArray<number>,
-  step?: number
-): ReadonlyArray<string> => {
-  const parts = [
-    ...(step === undefined ? [] : [`to a multiple of ${Delay.format(step)}`]),
-    ...(rungs.length === 0 ? [] : [`to ${rungs.map(Delay.format).join(", ")}`])
-  ]
-  return isJittered(all) ? [`random delays are rounded up ${parts.join(", or ")}, to use fewer queues`] : []
-}
-
-/** The delay that is kept for one that is asked for: as long, or longer. */
-export const kept = ({ rungs, step }: Pick<Quantisation, "rungs" | "step">, delay: number): number =>
-  Math.min(
-    rungs.find((rung) => rung >= delay) ?? Number.POSITIVE_INFINITY,
-    step === undefined ? Number.POSITIVE_INFINITY : Math.ceil(delay / step) * step
-  )
-
-/** The rungs that keep exactly every delay without jitter, and those with jitter rounded up; `undefined` for more than `limit`. */
+/** The rungs of all delays, those of random delays a twentieth apart; `undefined` for more than `limit`. */
 export const fewRungs = (all: ReadonlyArray<Range>, limit: number): ReadonlyArray<number> | undefined => {
   const found = new Set<number>()
   for (const [low, high] of all) {
@@ -127,55 +54,93 @@ export const fewRungs = (all: ReadonlyArray<Range>, limit: number): ReadonlyArra
   return found.size > limit ? undefined : [...found].toSorted((a, b) => a - b)
 }
 
-/** Delays of a range that stand for all: each is as likely as the others. */
-const draws = 20
+/** Delays without jitter, each once. */
+const exactDelays = (all: ReadonlyArray<Range>): ReadonlyArray<number> => [
+  ...new Set(all.flatMap(([low, high]) => (low === high ? [high] : [])))
+]
 
-const drawn = ([low, high]: Range): ReadonlyArray<number> =>
-  Array.from({ length: draws }, (_, index) => low + ((index + 0.5) / draws) * (high - low))
+/** A share of a retry's messages that is not divided further. */
+const spreadEnough = 0.1
 
-/** The draws of a range that are kept for the same time, and of those the most. */
-const largestGroup = (made: Pick<Quantisation, "rungs" | "step">, range: Range): ReadonlyArray<number> =>
-  [...Map.groupBy(drawn(range), (delay) => kept(made, delay)).values()].reduce((a, b) => (b.length > a.length ? b : a))
-
-/** A group of this share of the draws, or less, is not divided further. */
-const spread = 1 / 10
-
-/** Up to `count` rungs beside the levels of this step. `undefined` where a delay without jitter would be late. */
-const rungsFor = (
-  all: ReadonlyArray<Range>,
-  step: number | undefined,
-  count: number,
-  resolution: number
-): ReadonlyArray<number> | undefined => {
-  const lateness = (rungs: ReadonlyArray<number>, delay: number): number => kept({ rungs, step }, delay) - delay
-  const exact = new Set(all.flatMap(([low, high]) => (low === high ? [high] : [])))
-  const longest = [...new Set(all.map(([, high]) => high))]
-    .filter((high) => lateness([], high) >= resolution)
-    .toSorted((a, b) => a - b)
-  if (longest.filter((high) => exact.has(high)).length > count) return undefined
-  let rungs = longest
-  // The longest delay of each retry, without those that make the others the least late.
-  while (rungs.length > count) {
+/** Up to `limit` rungs alone; `undefined` where a delay without jitter would be late. */
+const ladder = (all: ReadonlyArray<Range>, { limit, resolution }: Room): Rounding | undefined => {
+  const exact = new Set(exactDelays(all))
+  if (exact.size > limit) return undefined
+  const tops = [...new Set(all.map(([, high]) => high))].toSorted((a, b) => a - b)
+  let rungs = tops
+  // The longest delay of each retry, without those whose messages the next rung delays least.
+  while (rungs.length > limit) {
     const costs = rungs.map((rung, index) => {
-      const others = rungs.toSpliced(index, 1)
-      return longest
+      const next = rungs[index + 1] ?? Number.POSITIVE_INFINITY
+      return tops
         .filter((high) => high <= rung && high > (rungs[index - 1] ?? 0))
-        .reduce((sum, high) => sum + (exact.has(high) ? Number.POSITIVE_INFINITY : lateness(others, high) / high), 0)
+        .reduce((sum, high) => sum + (exact.has(high) ? Number.POSITIVE_INFINITY : (next - high) / high), 0)
     })
     const least = Math.min(...costs)
     if (least === Number.POSITIVE_INFINITY) return undefined
     rungs = rungs.toSpliced(costs.indexOf(least), 1)
   }
-  const wide = all.filter(([low, high]) => high - low >= resolution)
-  while (rungs.length < count) {
-    const groups = wide.map((range) => largestGroup({ rungs, step }, range))
-    const largest = groups.reduce((a, b) => (b.length > a.length ? b : a), [])
-    if (largest.length <= spread * draws) break
-    const half = largest[Math.ceil(largest.length / 2) - 1]!
-    const rung = round(half)
-    rungs = [...rungs, rung < kept({ rungs, step }, half) ? rung : Math.ceil(half)].toSorted((a, b) => a - b)
+  const random = all.filter(([low, high]) => low < high)
+  const none: Pick<Effect, "together" | "group"> = { together: 0, group: [0, 0] }
+  while (rungs.length < limit) {
+    const effects = random.map((range) => effectOn({ rungs, levels: [] }, range))
+    const worst = effects.reduce((a, b) => (b.together > a.together ? b : a), none)
+    const [first, last] = worst.group
+    if (worst.together <= spreadEnough || last - first < resolution) break
+    const middle = Math.ceil((first + last) / 2)
+    rungs = [...rungs, round(middle) < last ? round(middle) : middle].toSorted((a, b) => a - b)
   }
-  return rungs
+  return { rungs, levels: [] }
+}
+
+/** `count` binary digits from `lowest` to `highest`, as even as can be, the closer ones at the top. */
+const spread = (lowest: number, highest: number, count: number): ReadonlyArray<number> => {
+  if (count === 1) return [highest]
+  const step = Math.floor((highest - lowest) / (count - 1))
+  const wider = highest - lowest - step * (count - 1)
+  return Array.from({ length: count }, (_, index) => lowest + step * index + Math.min(index, wider))
+}
+
+/**
+ * The rounding with these rungs and with levels from a lowest to a highest digit, as many as there is room for. Further rungs keep
+ * what those levels cannot.
+ */
+const levelled = (
+  all: ReadonlyArray<Range>,
+  room: Room,
+  [lowest, highest]: readonly [number, number],
+  short: ReadonlyArray<number>
+): Rounding | undefined => {
+  const { extra, kinds, limit, resolution } = room
+  const [exact, cap] = [exactDelays(all), longest(all)]
+  for (let count = Math.min(limit - extra, highest - lowest + 1); count > 0; count--) {
+    const levels = spread(lowest, highest, count).map((digit) => resolution * 2 ** digit)
+    const lateBy = (delay: number): number => kept({ rungs: [], levels }, delay) - delay
+    const late = new Set([...short, ...exact.filter((delay) => lateBy(delay) >= resolution)])
+    if (lateBy(cap) === Number.POSITIVE_INFINITY) late.add(cap)
+    const rungs = [...late].toSorted((a, b) => a - b)
+    if (kinds === "levels" && rungs.length > 0) return undefined
+    if (count + rungs.length + extra <= limit) return { rungs, levels }
+  }
+  return undefined
+}
+
+/** The most retries, the shortest ones, that have rungs besides the levels. */
+const shortest = 3
+
+/** The highest digit of the longest delay. */
+const topOf = (all: ReadonlyArray<Range>, { resolution }: Room): number =>
+  Math.floor(Math.log2(Math.ceil(longest(all) / resolution)))
+
+/** Returns all roundings with levels. */
+const allLevelled = (all: ReadonlyArray<Range>, room: Room): ReadonlyArray<Rounding> => {
+  const top = topOf(all, room)
+  const tops = [...new Set(all.map(([, high]) => high))].toSorted((a, b) => a - b).slice(0, shortest)
+  const shorts = room.kinds === "levels" ? [[]] : [[], ...tops.map((_, index) => tops.slice(0, index + 1))]
+  return [top, top + 1]
+    .filter((highest) => highest <= room.highest)
+    .flatMap((highest) => Array.from({ length: highest + 1 }, (_, lowest) => [lowest, highest] as const))
+    .flatMap((digits) => shorts.flatMap((short) => levelled(all, room, digits, short) ?? []))
 }
 
 /** The ranges that stand for all: of many random ones the longest, and each that is shorter than the one before by a third. */
@@ -189,35 +154,16 @@ const samplesOf = (all: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   return [...all.filter(([low, high]) => low === high), ...kept]
 }
 
-/** How much worse it is that a retry lasts twice as long than that all messages arrive at the same time. */
-const weight = 4
-
-/** How bad a quantisation is: for each retry, the share of its messages that arrive together, and by how much it is late. */
-const badness = (made: Quantisation, all: ReadonlyArray<Range>): number =>
-  all.reduce(
-    (sum, range) =>
-      sum + largestGroup(made, range).length / draws + (weight * (kept(made, range[1]) - range[1])) / range[1],
-    0
-  )
-
-/** The quantisation of these ranges, of which there is one at least; `undefined` where the queues are too few for it. */
-export const make = (ranges: ReadonlyArray<Range>, room: Room): Quantisation | undefined => {
-  const { digits, extra, kinds, limit, resolution } = room
+/** Returns the best rounding of these ranges, of which there is one at least; `undefined` if the limit is too small. */
+export const make = (ranges: ReadonlyArray<Range>, room: Room): Rounding | undefined => {
   const all = samplesOf(ranges)
-  const longest = Math.max(...all.map(([, high]) => high))
-  const found: Array<Quantisation> = []
-  for (let lowest = 0; kinds !== "rungs" && lowest < digits; lowest++) {
-    const step = resolution * 2 ** lowest
-    const levels = Math.floor(Math.log2(Math.ceil(longest / step))) + 1
-    const count = limit - levels - extra
-    if (count < 0 || lowest + levels > digits) continue
-    const rungs = rungsFor(all, step, kinds === "levels" ? 0 : count, resolution)
-    if (rungs === undefined) continue
-    found.push({ rungs: lowest === 0 ? [] : rungs, lowest, step })
-    if (lowest === 0) break
-  }
-  const rungs = kinds === "levels" ? undefined : rungsFor(all, undefined, limit, resolution)
-  if (rungs !== undefined && found[0]?.lowest !== 0) found.push({ rungs, lowest: undefined, step: undefined })
-  const scored = found.map((made) => ({ made, bad: badness(made, all) }))
-  return scored.length === 0 ? undefined : scored.reduce((a, b) => (b.bad < a.bad ? b : a)).made
+  const top = topOf(all, room)
+  // Every delay within the resolution is better than any rounding.
+  if (room.kinds !== "rungs" && top + 1 + room.extra <= room.limit) return levelled(all, room, [0, top], [])
+  const found = [
+    ...(room.kinds === "rungs" ? [] : allLevelled(all, room)),
+    ...(room.kinds === "levels" ? [] : [ladder(all, room) ?? []].flat())
+  ]
+  const scored = found.map((rounding) => ({ rounding, bad: badness(rounding, all) }))
+  return scored.length === 0 ? undefined : scored.reduce((a, b) => (b.bad < a.bad ? b : a)).rounding
 }

@@ -1,6 +1,6 @@
 /**
- * A delay queue whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it, from which
- * the consumer sends a message round again until it is due. There are few queues, and a write for every round.
+ * A delay queue whose TTL is the greatest common divisor of the policy's delays, followed by a waiting queue. The consumer sends
+ * each message from there through the delay queue again until it is due. That takes two queues, and one write for each round.
  */
 import { RetryPolicy } from "@requeue/core/port"
 import * as Names from "../../names.ts"
@@ -9,7 +9,7 @@ import type { Topology, TopologyRequest } from "./topology.ts"
 
 const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
 
-/** Milliseconds of a round, a multiple of `resolution`; a second where the policy has no delay. */
+/** Milliseconds of a round, a multiple of `resolution`; a second if the policy has no delays. */
 export const round = (delays: ReadonlyArray<number>, resolution: number): number => {
   const rounded = delays.filter((delay) => delay > 0).map((delay) => Math.ceil(delay / resolution) * resolution)
   return rounded.length === 0 ? 1000 : rounded.reduce(divisor)
@@ -22,7 +22,7 @@ export const make = ({ found, queue, retry, settings }: TopologyRequest): Topolo
   const delayed = Names.fill(settings.names.delayQueue ?? Names.delayQueues.waitLoop, queue, ttl)
   const waiting = Names.waiting(settings, queue)
   const objects = [
-    // A layout that is there already may lead on by another exchange.
+    // An existing layout may pass messages on through another exchange.
     ...(settings.assert === "declare"
       ? [Objects.exchange(Names.deliver(settings), "direct", Names.undelivered(settings))]
       : []),
