@@ -41,7 +41,7 @@ import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 import * as Plan from "./RabbitMqPlan.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
-/** Makes the plan of a consumer, by what its queue is. Nothing has been delivered yet. */
+/** Plans a consumer for its queue as it is, before anything is delivered. */
 const preparer =
   (
     env: Found.Dependencies & {
@@ -54,7 +54,7 @@ const preparer =
     Effect.gen(function* () {
       const { ensure, found, plan, settings } = env
       const { queue } = request
-      // Only an existing queue can be inspected. Declaring it shows whether it was made under former settings.
+      // Only an existing queue can be inspected. Declaring the queue reveals whether it has former settings.
       if (RabbitMqQueue.assertOf(queue, settings) === "declare") yield* ensure((yield* plan(request)).objects, queue)
       const one = yield* Found.find(env, queue)
       found.set(queue, one)
@@ -64,14 +64,14 @@ const preparer =
       return planned
     })
 
-/** Logs the notes of a plan, and as warnings what the queue itself loses. */
+/** Logs the notes of a plan. Notes on messages that the queue loses are warnings. */
 const report = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
   const warnings = RabbitMqQueue.warnings(found)
   const log = (note: string) => (warnings.includes(note) ? Log.warning : Log.info)(note, { queue })
   return Effect.forEach(notes, log, { discard: true })
 }
 
-/** Opens the channels for the retries of a policy: thousands may fail as soon as its queue is consumed. */
+/** Opens the channels for the retries of a policy: thousands of messages may fail as soon as the queue is consumed. */
 const readyDelays = (
   { native, route }: Plan.Plan,
   retry: RetryPolicy.RetryPolicy,
@@ -92,7 +92,7 @@ const planner =
       : Effect.succeed(made)
   }
 
-/** Makes connections that end at the same time, so an unresponsive server delays the end once. */
+/** Makes connections that close in parallel, so an unresponsive server delays closing only once. */
 const connector = (settings: Settings) =>
   Effect.gen(function* () {
     const ends = yield* Scope.fork(yield* Effect.scope, "parallel")
@@ -109,7 +109,7 @@ const reporter = (planned: Plan.Plan) => {
   }
 }
 
-/** Plans a queue as it is found now, and logs the plan's notes; `undefined` where the server does not describe the queue. */
+/** Plans a queue as it is now, and logs the plan's notes; `undefined` if the server does not describe the queue. */
 const inspect = (
   found: Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined>,
   plan: (found: RabbitMqQueue.RabbitMqQueue) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>,
@@ -117,13 +117,13 @@ const inspect = (
 ): Effect.Effect<Plan.Plan | undefined, BrokerError.BrokerError> =>
   Effect.flatMap(found, (one) => (one === undefined ? Effect.undefined : Effect.tap(plan(one), reportOn)))
 
-/** Sends messages of producers, whose plans know no policy. */
+/** Sends producers' messages, without a retry policy. */
 const producing = (
   settings: Settings,
   serverVersion: () => string,
   sender: Sender.Sender
 ): Broker.Service["publish"] => {
-  /** By queue, for as long as the broker lives: a program may send to many thousands. */
+  /** By queue, until the broker closes: a program may send to many thousands of queues. */
   const ways = new Map<string, Routes.Way>()
   const wayOf = (queue: string): Routes.Way | ConfigurationError.ConfigurationError => {
     const known = ways.get(queue)
@@ -186,7 +186,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const request = { queue, retry, deadLetterQueues }
         const prepared = prepare(request)
         const planned = yield* Effect.tap(foundOut(prepared), report)
-        yield* Effect.ignore(policies.look(planned)) // The search for the queue logs an interface that does not answer.
+        yield* Effect.ignore(policies.look(planned)) // Finding the queue logs an interface that does not answer.
         readyDelays(planned, retry, publisher)
         const reportNews = reporter(planned)
         const stranded = LeftBehind.warn(declarer, planned, settings)
@@ -227,10 +227,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /**
- * A broker that lives as long as the scope.
+ * Makes a broker that lives until the scope closes.
  *
- * It connects at once: a wrong option, URL, password or virtual host and a server that is too old are errors of the start,
- * each with its remedy. It creates nothing until a consumer starts or a message is sent.
+ * It connects at once. A wrong option, URL, password or virtual host, or a server that is too old, fails the start with
+ * a remedy. It creates nothing until a consumer starts or a message is sent.
  *
  * @example
  * ```ts
@@ -270,8 +270,8 @@ export const layerConfig = (
 const operations = Effect.promise(() => import("./internal/inspect/operations.ts"))
 
 /**
- * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
- * stand in the query; times are in milliseconds.
+ * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. The query accepts every
+ * option except `tls`; times are in milliseconds.
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["amqp", "amqps"],

@@ -1,9 +1,9 @@
 /**
- * Facts of AMQP beyond headers: the exchange and the routing key of a message, and its properties.
+ * Facts of AMQP beyond headers: the exchange and routing key of a message, and its properties.
  *
- * When to use: to publish to an exchange of your own, to send properties that other programs read, and to read those that
- * others have sent. Code that runs on several brokers asks for the facts of each: `of` answers `undefined` elsewhere, and
- * other adapters pass over what `make` answers.
+ * When to use: to publish to your own exchange, to send properties that other programs read, and to read theirs. Code
+ * for several brokers can read the facts of each: `of` returns `undefined` for other brokers, and other adapters ignore
+ * the result of `make`.
  *
  * @example
  * ```ts
@@ -21,9 +21,10 @@ import type { Options, RabbitMqNative } from "./internal/native.ts"
 export type { Options, RabbitMqNative } from "./internal/native.ts"
 
 /**
- * Wishes for one message that is sent, as `native` of `send`, or of an entry of `sendBatch`.
+ * Makes options for one message, as `native` of `send` or of an entry of `sendBatch`.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range, or is for an exchange and none is named
+ * @throws RangeError when an option is unknown, has the wrong type or is out of range, or needs an exchange and none is
+ * named
  *
  * @example
  * ```ts
@@ -33,7 +34,7 @@ export type { Options, RabbitMqNative } from "./internal/native.ts"
  * const main = async () => {
  *   await using broker = await connect(RabbitMqBroker.layer({ exchanges: { events: { type: "topic" } } }))
  *   const event = { exchange: "events", routingKey: "order.paid", correlationId: "c1" }
- *   // Nobody has to hear it.
+ *   // No queue has to receive it.
  *   const native = RabbitMqNative.make({ ...event, mandatory: false })
  *   await broker.send("order.paid", { total: 9.5 }, { native })
  * }
@@ -41,6 +42,6 @@ export type { Options, RabbitMqNative } from "./internal/native.ts"
  */
 export const make = (options: Options): Message.Native => Native.nativeOptions.make("RabbitMqNative.make", options)
 
-/** The facts of a message or a dead letter from RabbitMQ; `undefined` for one of another broker. */
+/** Returns the facts of a message or a dead letter from RabbitMQ; `undefined` for another broker. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): RabbitMqNative | undefined =>
-  native?.[Native.broker] as RabbitMqNative | undefined // The adapter has made them.
+  native?.[Native.broker] as RabbitMqNative | undefined // The adapter makes this value.

@@ -7,16 +7,19 @@ import * as Version from "./internal/version.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
-/** A property that a queue should have. */
+/** A property of a queue, checked. */
 export interface Finding {
   /** The property. */
   readonly about: "queue" | "delivery limit" | "dead letters" | "consumer timeout"
   readonly isGood: boolean
-  /** The value that was found, in words. */
+  /** The value found, in words. */
   readonly detail: string
 }
 
-/** The delivery limit that a quorum queue has: the smallest of its argument and its policy's, else the server's own. */
+/**
+ * The delivery limit of a quorum queue: the smaller one of its argument and its policy's, otherwise the server's
+ * default.
+ */
 const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version: string): number => {
   const given = [args["x-delivery-limit"], policy["delivery-limit"]].filter((limit) => typeof limit === "number")
   const limit = given.length > 0 ? Math.min(...given) : Version.isAtLeast(version, "4.0") ? 20 : -1
@@ -24,8 +27,9 @@ const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version
 }
 
 /**
- * Checks a queue's arguments; `undefined` is a queue that does not exist. `reckoned` is the delivery limit of its plan: if
- * the queue's own is below, the server gives up messages that are still to be retried. Default: 0, any limit will do. Pure.
+ * Checks a queue's arguments; `undefined` means that the queue does not exist. `reckoned` is the delivery limit in the
+ * queue's plan. Below it, the server dead-letters messages that still have retries. Default: 0, which accepts any
+ * limit. Pure.
  */
 export const findingsOf = (
   queue: Management.QueueInfo | undefined,
@@ -51,14 +55,14 @@ export const findingsOf = (
       detail:
         limit >= reckoned
           ? `${limit === Number.POSITIVE_INFINITY ? "none" : limit}`
-          : `${limit}, and ${reckoned} is reckoned with: raise it, or tell the queue's x-delivery-limit in the option queues`
+          : `${limit}, but the plan assumes ${reckoned}: raise it, or set the queue's x-delivery-limit in the option queues`
     },
     {
       about: "dead letters",
       isGood: typeof exchange === "string" && safe,
       detail:
         typeof exchange !== "string"
-          ? "what the server gives up is lost"
+          ? "no dead-letter exchange: messages over the delivery limit are lost"
           : safe
             ? `at least once, to exchange ${exchange}`
             : `at most once, to exchange ${exchange}`

@@ -1,25 +1,25 @@
 /**
- * A queue as it is on the server: its type, its limits and its arguments, and who has told them.
+ * A queue as it is on the server: its type, limits and arguments, and the source of this information.
  *
- * They belong to the queue, and not to the options of a connection: a queue that somebody else has made is consumed by
- * what it is. The plan and the settlements follow from this value. Pure.
+ * These facts belong to the queue, not to the options of a connection: a queue that another program declared is
+ * consumed as it is. The plan and the settlements follow from this value. Pure.
  */
 import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import type { Arguments } from "./internal/declare/objects.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
 
-/** The type of a queue; `unknown` where nobody has told. https://www.rabbitmq.com/docs/queues */
+/** The type of a queue; `unknown` without a source. https://www.rabbitmq.com/docs/queues */
 export type Type = "quorum" | "classic" | "stream" | "unknown"
 
 /**
- * Who has told what a queue is:
+ * The source of the facts about a queue:
  *
- * - `declaration`: the adapter declares it, and the server refuses a declaration that differs.
- * - `management`: the management interface, which knows the server's policies as well, some seconds later.
- * - `refusal`: the server's refusals of questions, which name the arguments but neither the delivery limit nor policies.
+ * - `declaration`: the adapter declares the queue, and the server rejects a declaration that differs.
+ * - `management`: the management interface, which also reports the server's policies, some seconds late.
+ * - `refusal`: the server's refusals of test requests. They name the arguments, but no delivery limit and no policies.
  * - `options`: the queue's `arguments` in the options.
- * - `nobody`.
+ * - `nobody`: no source.
  */
 export type ToldBy = "declaration" | "management" | "refusal" | "options" | "nobody"
 
@@ -27,22 +27,22 @@ export type ToldBy = "declaration" | "management" | "refusal" | "options" | "nob
 export interface RabbitMqQueue {
   readonly name: string
   readonly type: Type
-  /** Returns after which the server gives a message up; `Infinity`: it never does; `undefined`: nobody has told. */
+  /** Returns after which the server dead-letters a message; `Infinity`: never; `undefined`: unknown. */
   readonly deliveryLimit: number | undefined
-  /** Its arguments, as far as they are known; those that a policy of the server sets are among them. */
+  /** The known arguments, including those that a policy of the server sets. */
   readonly arguments: Arguments
-  /** Whether the adapter declares it, and may bind it. Of another queue nothing is changed. */
+  /** Whether the adapter declares the queue and may bind it. It never changes another queue. */
   readonly isOurs: boolean
   readonly toldBy: ToldBy
 }
 
-/** The delivery limit that RabbitMQ 4.0 and later gives a quorum queue without one. */
+/** The delivery limit that RabbitMQ 4.0 and later give a quorum queue by default. */
 const serverLimit = 20
 
-/** The smallest delivery limit that leaves room for replacing a message before the server gives it up. */
+/** The smallest delivery limit that leaves room to replace a message before the server dead-letters it. */
 export const smallestLimit = 4
 
-/** Whether the adapter declares a queue, looks for it only, or does not touch it. */
+/** Whether the adapter declares a queue, only checks that it exists, or does not touch it. */
 export const assertOf = (name: string, settings: Settings): Settings["assert"] =>
   settings.queues[name]?.assert ?? settings.assert
 
@@ -54,18 +54,18 @@ export const typeOf = (args: Arguments): Type => {
   return type === "quorum" || type === "classic" || type === "stream" ? type : "unknown"
 }
 
-/** The smallest of several limits, where a negative one is none. */
+/** Returns the smallest limit; a negative limit means none. */
 const smallest = (...limits: ReadonlyArray<unknown>): number | undefined => {
   const given = limits.filter((limit) => typeof limit === "number").map((limit) => (limit < 0 ? Infinity : limit))
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
-/** Arguments of which the smaller value counts, that of the queue or that of the policies. */
+/** Arguments for which the smaller value of queue and policies applies. */
 const limits = ["x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes"]
 
 /**
- * The arguments that count: those of the queue, and policies of the server where it has none. Of limits, the smaller value counts.
- * Of the delays that a queue gives by itself, the policy decides the type, and the smaller value counts.
+ * Returns the arguments that apply: the queue's, and those of the server's policies that the queue lacks. Of limits,
+ * the smaller value applies. Of a queue's own delays, the policy decides the type, and the smaller value applies.
  */
 const effective = (args: Arguments, policy: Arguments): Arguments => {
   const ofPolicy = Object.fromEntries(Object.entries(policy).map(([key, value]) => [`x-${key}`, value]))
@@ -85,7 +85,10 @@ const effective = (args: Arguments, policy: Arguments): Arguments => {
   }
 }
 
-/** A queue by its arguments and the definition of the server's policies for it, as the management interface tells them. */
+/**
+ * Makes a queue from its arguments and the definition of the server's policies, as the management interface reports
+ * them.
+ */
 export const managed = (
   name: string,
   told: { readonly arguments: Arguments; readonly policy: Arguments | undefined; readonly type?: Type | undefined },
@@ -95,7 +98,7 @@ export const managed = (
   const type = told.type ?? typeOf(told.arguments)
   const limit = smallest(told.arguments["x-delivery-limit"], told.policy?.["delivery-limit"])
   const otherwise = Version.isAtLeast(serverVersion, "4.0") ? serverLimit : Number.POSITIVE_INFINITY
-  // A policy may have made the limit smaller. What a queue of ours gives up then is a dead letter.
+  // A policy may have lowered the limit. A queue of ours still keeps such messages as dead letters.
   const isKnown = isOurs || told.policy !== undefined
   return {
     name,
@@ -107,7 +110,7 @@ export const managed = (
   }
 }
 
-/** A queue by the arguments that refused questions have named: neither the limit nor the policies are among them. */
+/** Makes a queue from the arguments that the server's refusals name. Limit and policies are unknown. */
 export const refused = (name: string, type: Type, args: Arguments): RabbitMqQueue => ({
   name,
   type,
@@ -117,7 +120,7 @@ export const refused = (name: string, type: Type, args: Arguments): RabbitMqQueu
   toldBy: "refusal"
 })
 
-/** A queue as the options tell it, `planned` being the arguments that it would be declared with. */
+/** Makes a queue from the options; `planned` are the arguments of its declaration. */
 export const ofOptions = (name: string, planned: Arguments, settings: Settings): RabbitMqQueue => {
   const own = settings.queues[name]?.arguments ?? {}
   const limit = smallest(own["x-delivery-limit"])
@@ -134,8 +137,8 @@ export const ofOptions = (name: string, planned: Arguments, settings: Settings):
 }
 
 /**
- * Milliseconds by which a queue itself delays the `count`th return that it counts as failed; `undefined` for one that does
- * not. Servers before 4.3 take the arguments and do nothing. https://www.rabbitmq.com/docs/quorum-queues
+ * Returns the milliseconds by which the queue itself delays its `count`th failed return; `undefined` if it does not
+ * delay. Servers before 4.3 accept the arguments and ignore them. https://www.rabbitmq.com/docs/quorum-queues
  */
 export const delays = (
   { arguments: args, type }: Pick<RabbitMqQueue, "arguments" | "type">,
@@ -152,11 +155,11 @@ export const delays = (
 const maxLength = ({ arguments: args }: RabbitMqQueue): number | undefined =>
   number(args["x-max-length"]) ?? number(args["x-max-length-bytes"])
 
-/** Whether a full queue makes room by dropping its oldest message, as it does by default. */
+/** Whether a full queue drops its oldest message, which is the default. */
 const dropsHead = (found: RabbitMqQueue): boolean =>
   maxLength(found) !== undefined && (found.arguments["x-overflow"] ?? "drop-head") === "drop-head"
 
-/** The error of a queue with which no policy, or not this one, can be kept; `undefined` for one that will do. */
+/** Returns the error of a queue that cannot keep this policy, or any; `undefined` if it can. */
 export const refusal = (
   found: RabbitMqQueue,
   retry: RetryPolicy.RetryPolicy | undefined,
@@ -167,27 +170,27 @@ export const refusal = (
   const refuse = (field: string, detail: string, remedy: string) =>
     new ConfigurationError.ConfigurationError({ field, detail, remedy, queue: name, broker: "rabbitmq" })
   if (type === "stream") {
-    const detail = "it is a stream, which keeps its messages: none is taken out by an ack, none put back by a retry"
+    const detail = "it is a stream: an ack does not remove a message, and a retry does not requeue it"
     return refuse("queue", detail, "Consume a quorum queue or a classic queue that is bound to the same exchange")
   }
   const isAccepted = isOurs || settings.queues[name]?.arguments?.["x-overflow"] === "drop-head"
   if (dropsHead(found) && retry.maxAttempts > 1 && !isAccepted) {
-    const detail = "when the queue is full, each retry that is put back makes the server drop its oldest message"
+    const detail = "when the queue is full, each requeued retry makes the server drop its oldest message"
     const accept = `queues["${name}"].arguments: { "x-overflow": "drop-head" }`
-    const remedy = `Make the queue again with x-overflow reject-publish, or accept the loss by ${accept}`
+    const remedy = `Recreate the queue with x-overflow reject-publish, or accept the loss by ${accept}`
     return refuse(`queues.${name}.arguments.x-overflow`, detail, remedy)
   }
   const limit = deliveryLimit ?? smallest(args["x-delivery-limit"]) ?? Number.POSITIVE_INFINITY
   if (limit >= smallestLimit || retry.maxDeliveries <= limit) return undefined
-  const detail = `the server gives a message up after ${limit + 1} deliveries, and the policy allows ${retry.maxDeliveries}`
-  // The smaller one of argument and policy holds, and the argument of a queue that exists cannot be changed.
+  const detail = `the server stops redelivering a message after ${limit + 1} deliveries, but the policy allows ${retry.maxDeliveries}`
+  // The smaller one of argument and policy applies, and an existing queue's argument cannot be changed.
   const remedy = isOurs
-    ? `Give the queue a limit of ${smallestLimit} or more: any policy works with it`
-    : `Make the queue again with an x-delivery-limit of ${smallestLimit} or more, and give it no less by a policy of the server`
+    ? `Set an x-delivery-limit of ${smallestLimit} or more, which works with every policy`
+    : `Recreate the queue with an x-delivery-limit of ${smallestLimit} or more, and set no lower limit in a policy of the server`
   return refuse(`queues.${name}.arguments.x-delivery-limit`, detail, remedy)
 }
 
-/** Remarks on what handlers must know of a queue. https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout */
+/** Returns notes on limits for handlers. https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout */
 export const remarks = ({ arguments: args, name }: RabbitMqQueue): ReadonlyArray<string> => {
   const timeout = number(args["x-consumer-timeout"])
   if (timeout === undefined) return []
@@ -195,32 +198,35 @@ export const remarks = ({ arguments: args, name }: RabbitMqQueue): ReadonlyArray
   return [`queue ${name}: the server takes messages back after ${end}: set handlerTimeout below that`]
 }
 
-/** Remarks on a queue that loses messages of its own accord, whoever consumes it. */
+/** Returns warnings on a queue that loses messages, whichever program consumes it. */
 export const warnings = (queue: RabbitMqQueue): ReadonlyArray<string> => {
   const { arguments: args, name } = queue
   const exchange = args["x-dead-letter-exchange"]
   const then = typeof exchange === "string" ? `go to exchange "${exchange}"` : "are lost"
   const found: Array<string> = []
   const ttl = number(args["x-message-ttl"])
-  if (ttl !== undefined) found.push(`queue ${name}: messages that wait for ${Delay.format(ttl)}, retries too, ${then}`)
+  if (ttl !== undefined)
+    found.push(`queue ${name}: messages that stay in it for ${Delay.format(ttl)}, retries too, ${then}`)
   if (dropsHead(queue))
-    found.push(`queue ${name}: when it is full, its oldest messages ${then}, also when a retry is put back`)
+    found.push(`queue ${name}: when it is full, its oldest messages ${then}, also when a retry is requeued`)
   if (maxLength(queue) !== undefined && args["x-overflow"] === "reject-publish-dlx")
-    found.push(`queue ${name}: when it is full, each attempt to put a retry back also leaves a copy at its exchange`)
+    found.push(
+      `queue ${name}: when it is full, each attempt to requeue a retry also sends a copy to its dead-letter exchange`
+    )
   const expires = number(args["x-expires"])
   if (expires !== undefined)
     found.push(`queue ${name}: it is deleted, with its messages, when unused for ${Delay.format(expires)}`)
   return found
 }
 
-/** A line that says what the queue is, and who has told so. */
+/** Returns a line with the queue's type, its delivery limit and the source of these facts. */
 export const describe = ({ deliveryLimit, toldBy, type }: RabbitMqQueue): string => {
   const by = {
     declaration: "by its declaration",
-    management: "told by the management interface",
-    refusal: "told by the server's refusals",
-    options: "told by the options alone",
-    nobody: "nobody has told"
+    management: "reported by the management interface",
+    refusal: "known from the server's refusals",
+    options: "known from the options only",
+    nobody: "no source describes it"
   }[toldBy]
   if (type !== "quorum") return type === "unknown" ? `of unknown type: ${by}` : `${type}, ${by}`
   const limit =

@@ -48,7 +48,7 @@ it.effect("credentials that have ended are logged once, and are asked for after 
     )
     yield* TestClock.adjust("10 minutes")
     assert.strictEqual(lines.length, 1)
-    assert.match(lines[0]!, /have ended: .*expiresAt is 2033-05-18T03:33:15.000Z, 5s ago/)
+    assert.match(lines[0]!, /have expired: .*expiresAt is 2033-05-18T03:33:15.000Z, 5s ago/)
     assert.isBelow(asked, 20)
   })
 )

@@ -110,7 +110,7 @@ it.effect("a deleted exchange is declared again and logged, or is the trouble of
       yield* look
       assert.instanceOf(trouble?.()?.error, BrokerError.BrokerError)
       assert.include(trouble?.()?.error.message, exchange)
-      assert.strictEqual(lines.pop(), "cannot be declared again: undefined")
+      assert.strictEqual(lines.pop(), "deleted objects of the queue could not be declared again: undefined")
 
       permit(true)
       yield* look

@@ -50,12 +50,12 @@ describe("policies on our own queues", () => {
       [
         undelivered,
         false,
-        `queue ${undelivered}: messages that wait for 1s, retries too, are lost, by a policy of the server`
+        `queue ${undelivered}: messages that stay in it for 1s, retries too, are lost, by a policy of the server`
       ],
       [
         "orders.dlq",
         false,
-        'queue orders.dlq: messages that wait for 1s, retries too, go to exchange "requeue.v1.dead", by a policy of the server'
+        'queue orders.dlq: messages that stay in it for 1s, retries too, go to exchange "requeue.v1.dead", by a policy of the server'
       ],
       [rung, true, `queue ${rung}: a policy of the server ends delays of 5s after 1s`]
     ])

@@ -1,4 +1,4 @@
-/** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
+/** Reads a broker's address and login from a URL. The password is redacted as soon as it is read. */
 import { BrokerUrl, ConfigurationError } from "@requeue/core/port"
 import { AdapterOptions } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
@@ -19,7 +19,7 @@ export interface Address {
 /** The parts of a URL. */
 export interface Parsed {
   readonly address: Address
-  /** The options in the URL's query. JSON is decoded; the kinds of the options read the rest. */
+  /** The options in the URL's query. JSON is decoded; the option kinds parse other text. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
@@ -28,7 +28,7 @@ const example = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS"
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
 
-/** Decodes a parameter of the query: JSON arrays and objects are JSON, all else is text. */
+/** Decodes a query parameter: JSON for an array or an object, otherwise text. */
 const decodeParameter = (text: string): unknown => {
   if (!/^[[{]/.test(text)) return text
   try {
@@ -43,14 +43,14 @@ const decodeParameter = (text: string): unknown => {
 export const hostPort = ({ hostname, port }: Address): string =>
   `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`
 
-/** A further node of the cluster, from `host` or `host:port`; port and account are those of `address` otherwise. */
+/** Reads another node of the cluster from `host` or `host:port`. The other values are those of `address`. */
 export const node = (text: string, address: Address): Address => {
   const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
   const hostname = host.replace(/^\[|\]$/g, "")
   return { ...address, hostname, port: port === undefined ? address.port : Number(port) }
 }
 
-/** Reads a URL. `username` and `password` beat those of the URL; with neither, the account is guest's. */
+/** Reads a URL. `username` and `password` override those of the URL. Without either, the account is guest's. */
 export const parse = (
   input: string | URL | Redacted.Redacted = "amqp://127.0.0.1:5672/",
   username?: string,

@@ -1,9 +1,9 @@
-/** The broker's capabilities, by its options and its version. */
+/** The broker's capabilities, from its options and the server's version. */
 import { type Capabilities, Delay } from "@requeue/core/port"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Version from "./version.ts"
 
-/** Milliseconds that one hop through a queue takes. */
+/** Milliseconds per hop through a queue. */
 const hopTime = 5
 
 const reach = ({ topology }: Settings): Capabilities.DelayReach => {
@@ -26,7 +26,7 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
-/** The capabilities of a server of this version, for example `4.3.6`. */
+/** Returns the capabilities of a server of this version, such as `4.3.6`. */
 export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
   const counted = Version.countsReleases(settings.queueType, serverVersion)
   return {
@@ -38,7 +38,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     durableMessages: true,
     uncountedRelease: !counted,
     headers: true,
-    // An immediate retry is a reject, which leaves the message as it was; a classic queue's is a copy.
+    // An immediate retry is a reject, which does not change the message; a classic queue's is a copy.
     historyOnRetry: settings.queueType === "classic",
     maxBodySize: settings.maxBodySize ?? Version.maxBodySize(serverVersion),
     connectionBound: true,
@@ -53,7 +53,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     tellsMissing: true,
     exactCounts: false,
     uncountedBrowse: !counted,
-    // Those that the queue itself delays are where nobody can see them.
+    // Messages that the queue itself delays cannot be browsed.
     delayedMessages: settings.topology !== "native"
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The only file that imports the driver, and what is Node's own: it opens connections, and names the types that the other
- * files use.
+ * The only file that imports the driver and Node's own modules: it opens connections, and defines the types that the
+ * other files use.
  */
 import { TlsOptions } from "@requeue/kit"
 import type { Channel, ConfirmChannel, ConsumeMessage, Message } from "amqplib"
@@ -17,7 +17,7 @@ import * as FieldTable from "./fieldTable.ts"
 
 export type { Channel, ConfirmChannel }
 
-/** A message as it came from the broker. */
+/** A message from the broker. */
 export type Incoming = Pick<ConsumeMessage, "content"> & {
   readonly fields: Pick<ConsumeMessage["fields"], "deliveryTag" | "redelivered" | "exchange" | "routingKey">
   readonly properties: Properties
@@ -31,10 +31,10 @@ export interface Published {
 
 /** The AMQP properties that are read or written. */
 export interface Properties {
-  /** The user's own exchange that the message came through. Default: none, it was sent to its queue. */
+  /** The user's own exchange that the message was published to. Default: none, it was sent directly to its queue. */
   readonly published?: Published | undefined
   readonly headers?: Readonly<Record<string, unknown>> | undefined
-  /** The headers as they came, in AMQP's encoding. */
+  /** The received headers in AMQP's encoding. */
   readonly table?: Buffer | undefined
   readonly messageId?: unknown
   readonly timestamp?: unknown
@@ -50,7 +50,7 @@ export interface Properties {
   readonly userId?: unknown
 }
 
-/** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */
+/** A message to publish, and its route; `options` are the AMQP properties, with the driver's names. */
 export interface Publication {
   readonly queue: string
   readonly exchange: string
@@ -58,54 +58,54 @@ export interface Publication {
   readonly content: Uint8Array
   readonly options: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
-  /** Headers of a new message that beat {@link headers} and need not be text. Default: none. */
+  /** Headers of a new message that override {@link headers} and need not be text. Default: none. */
   readonly typed?: Readonly<Record<string, unknown>> | undefined
-  /** The remedy where the server finds no queue for it. Default: to declare the queue. */
+  /** The remedy when the server finds no queue for the message. Default: to declare the queue. */
   readonly unrouted?: string | undefined
-  /** Headers of the message that this is a copy of, as they came. {@link headers} has none of their names. */
+  /** The received headers of the message that this copies. {@link headers} has none of their names. */
   readonly kept: ReadonlyArray<FieldTable.Entry>
   /**
-   * The same object for publications that differ in nothing but their route, the values of {@link headers}, message id,
-   * timestamp and content. Such a publication has neither {@link kept} nor {@link typed}. Default: nothing is known of it.
+   * The same object for publications that differ only in route, values of {@link headers}, message id, timestamp and
+   * content. Such a publication has neither {@link kept} nor {@link typed}. Default: none.
    */
   readonly shape?: object | undefined
 }
 
 /** An open connection of the driver. */
 export interface DriverConnection {
-  /** The server's version, for example `3.10.8`. */
+  /** The server's version, such as `3.10.8`. */
   readonly version: string
-  /** Another number whenever the server has sent something that is no heartbeat. */
+  /** A number that changes whenever the server sends something other than a heartbeat. */
   readonly heard: () => number
   readonly channel: () => Promise<Channel>
-  /** The most channels that may be open at the same time. */
+  /** The largest number of open channels. */
   readonly channelMax: number
-  /** A channel that a consumer keeps. Fails where it would take the last one, which is for declarations. */
+  /** Opens a channel for a consumer. Fails for the last channel, which is reserved for declarations. */
   readonly consumerChannel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
-  /** Tells the server another password or token; may never resolve on a dead connection. */
+  /** Sends the server a new password or token; may never resolve on a dead connection. */
   readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
-  /** Closes it, with the server's answer; may never resolve on a dead connection. */
+  /** Closes the connection, with the server's answer; may never resolve on a dead connection. */
   readonly close: () => Promise<void>
-  /** Drops the socket. The reason is in the error of everything that is under way. Default: this client has closed it. */
+  /** Drops the socket. The reason appears in the errors of all running requests. Default: this client has closed it. */
   readonly destroy: (because?: string) => void
 }
 
-/** Callbacks for a connection's events. */
+/** Callbacks for the events of a connection. */
 export interface Listener {
-  /** Ends the attempt to connect, and its socket. The driver's own limit begins again with each byte that comes. */
+  /** Ends the attempt to connect, and its socket. The driver's own time limit restarts with each byte received. */
   readonly signal: AbortSignal
   /** Called once. */
   readonly closed: (error: unknown) => void
-  /** Called when the server blocks publishers, because of an alarm of memory or disk. */
+  /** Called when the server blocks publishers because of a memory or disk alarm. */
   readonly blocked: (reason: string) => void
   readonly unblocked: () => void
 }
 
-/** Milliseconds in which the other side ends its half of a socket too, before it is dropped. */
+/** Milliseconds in which the peer must end its half of a socket before the socket is dropped. */
 const endTimeout = 2_000
 
-/** Opens a connection; `role` is the end of the name that the server shows for it. */
+/** Opens a connection; the name that the server shows for it ends with `role`. */
 export const connect = async (
   settings: Settings,
   address: Address,
@@ -114,9 +114,9 @@ export const connect = async (
   on: Listener
 ): Promise<DriverConnection> => {
   const { auth, tls } = settings
-  // An import of the adapter, which may only be one of several to choose from, does not load the driver.
+  // Importing the adapter does not load the driver, because a program may import several adapters and use one.
   const { connect: open, credentials } = await import("amqplib")
-  // The driver passes it to the socket, and its types lack it.
+  // The driver passes this to the socket; its types lack it.
   const limit = { signal: on.signal }
   const model = await open(
     {
@@ -143,16 +143,16 @@ export const connect = async (
   const receiver = model.connection as unknown as Receiver // The driver's types lack these.
   const heard = watch(receiver)
   const { channelMax } = receiver
-  /** Channels that consumers have. */
+  /** Open channels of consumers. */
   let consumers = 0
   let failure: unknown
   let closed = false
-  // Attached before anything is awaited: an `error` without a listener ends the process.
+  // Attached before the first await: an `error` event without a listener ends the process.
   model.on("error", (error) => (failure = error))
   model.on("close", (error) => {
     if (closed) return
     closed = true
-    // The driver has ended the socket. A peer that is away never answers that, and the socket would keep the process.
+    // The driver has ended the socket. A dead peer never answers that, and the socket would keep the process alive.
     stream.setTimeout(endTimeout, () => stream.destroy())
     on.closed(failure ?? error)
   })
@@ -180,14 +180,15 @@ export const connect = async (
     confirmChannel: () => model.createConfirmChannel().then(guard),
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
-    // Without an error the driver does not see it: its heartbeats would keep the process for two intervals more.
+    // Without an error the driver would not notice, and its heartbeats would keep the process alive for two more
+    // intervals.
     destroy: (because = "closed by this client") => void stream.destroy(new Error(because))
   }
 }
 
 /**
- * Makes one packet of all frames that are written in one turn of the event loop. With `noDelay`, which keeps frames from
- * waiting for tens of milliseconds, each write is a packet, and the driver writes each frame alone.
+ * Combines all frames that are written in one turn of the event loop into one packet. The driver writes each frame
+ * separately, and with `noDelay` each write is a packet. Without `noDelay` frames would wait for tens of milliseconds.
  */
 const coalesceWrites = (stream: Socket): void => {
   const write = stream.write.bind(stream) as (...frame: ReadonlyArray<unknown>) => boolean // Any of its overloads.
@@ -211,39 +212,41 @@ interface Frame {
   readonly fields?: { headers?: unknown; table?: Buffer | undefined }
 }
 
-/** The part of a driver's connection that the driver's types lack: its limit, and how it takes frames from the bytes that have come. */
+/** The part of a driver's connection that the driver's types lack: the channel limit, and how it parses frames. */
 interface Receiver {
   readonly channelMax: number
-  /** Bytes that have come, from the beginning of the next frame on. */
+  /** Received bytes, from the start of the next frame. */
   rest: Buffer
-  /** Takes the next frame; calls itself again when it has read more bytes. */
+  /** Parses the next frame; calls itself again after it has read more bytes. */
   recvFrame: () => false | Frame
 }
 
-/** The frame of a message's properties, by the number of its class, which begins it. */
+/** The frame of a message's properties, by the number of its class. */
 const propertiesFrame = 60
-/** Bytes before the flags of the properties: those of any frame, then class, weight and the size of the body. */
+/** Bytes before the property flags: the header of every frame, then class, weight and body size. */
 const beforeFlags = 7 + 12
 
 /**
- * The headers that the driver has read, with one named `__proto__`, where it is text. The driver assigns it, and so loses a
- * text, and takes a table for the prototype of all headers.
+ * Returns the headers that the driver has read, plus a text header named `__proto__`. The driver assigns that one, so
+ * it loses a text, and uses a table as the prototype of all headers.
  */
 const whole = (headers: unknown, table: Buffer): unknown => {
   const text = FieldTable.textOf(table, "__proto__")
   return { ...Object(headers), ...(text === undefined ? {} : { ["__proto__"]: text }) }
 }
 
-/** Keeps the headers of a message, whose frame begins these bytes, as they came, beside those that the driver has read. */
+/**
+ * Keeps the raw headers of a message, whose frame starts these bytes, in addition to those that the driver has read.
+ */
 const keepTable = (fields: NonNullable<Frame["fields"]>, bytes: Buffer): void => {
   fields.table ??= FieldTable.headersOf(bytes, beforeFlags)
   if (fields.table?.includes("__proto__")) fields.headers = whole(fields.headers, fields.table)
 }
 
-/** The channel that belongs to the connection itself. */
+/** The connection's own channel. */
 const connectionChannel = 0
 
-/** Keeps the headers of messages, and counts the frames that have come on channels, which no heartbeat does. */
+/** Keeps the raw headers of messages. Counts the frames on channels, which excludes heartbeats. */
 const watch = (connection: Receiver): (() => number) => {
   const receive = connection.recvFrame.bind(connection)
   let heard = 0
@@ -252,28 +255,31 @@ const watch = (connection: Receiver): (() => number) => {
     const frame = receive()
     if (frame === false) return frame
     if (frame.channel !== connectionChannel) heard++
-    // Where it has read more bytes, the call for these has found the frame in them.
+    // If the driver had to read more bytes, its nested call has found the frame in them.
     if (frame.id === propertiesFrame && frame.fields?.headers !== undefined) keepTable(frame.fields, bytes)
     return frame
   }
   return () => heard
 }
 
-/** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
+/**
+ * Adds an `error` listener, because an `error` without one would end the process. The adapter listens to `close`, which
+ * follows.
+ */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
   verifyPassive(channel)
   return channel
 }
 
-/** One object for all headers that have the same names. */
+/** One object for all headers with the same names. */
 const reused = new Map<string, Record<string, unknown>>()
 const reuseLimit = 100
 
 /**
- * Copies headers into the object that others of the same names have used. The driver uses its argument as
- * a prototype, and to set up a new prototype for every message takes longer than to encode the message. The driver has
- * read the headers when `publish` returns.
+ * Copies headers into an object that is shared by all headers with the same names. The driver uses its argument as a
+ * prototype, and setting up a prototype per message takes longer than encoding the message. The driver has read the
+ * headers when `publish` returns.
  */
 const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const names = JSON.stringify(Object.keys(headers))
@@ -283,17 +289,17 @@ const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return headers
 }
 
-/** The bytes that the driver writes before the content of a byte array without a name; then follows its size. */
+/** The bytes that the driver writes before a byte array without a name; its size follows. */
 const nameless = [0, "x".charCodeAt(0)] as const
 const namelessSize = nameless.length + 4
 
-/** One object for all tables, since the driver uses it as a prototype as well. */
+/** One object for all tables, because the driver uses it as a prototype too. */
 const wholeTable: Record<string, unknown> = {}
 
 /**
- * Headers by which the driver writes a whole table as it is. They are a byte array without a name, whose content the
- * driver lets it write by itself, and then the bytes before are written as well. Should another version of the driver
- * write anything else there, nothing is sent.
+ * Returns headers that make the driver write a whole table unchanged. They are a byte array without a name, and while
+ * the driver encodes it, the preceding bytes are overwritten too. If another version of the driver writes something
+ * else there, nothing is sent.
  */
 const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
   const content = table.subarray(namelessSize)
@@ -307,10 +313,10 @@ const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
   return wholeTable
 }
 
-/** The driver takes no other arrays. */
+/** The driver accepts only Buffers. */
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Writes a publication. `done` is called with `null` when it is confirmed. Throws where the channel is closed. */
+/** Writes a publication. Calls `done` with `null` once it is confirmed. Throws if the channel is closed. */
 export const publish = (
   channel: ConfirmChannel,
   { content, exchange, headers, kept, options, routingKey, typed }: Publication,
@@ -325,24 +331,24 @@ export const publish = (
 
 const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }) as Message // The driver reads no more.
 
-/** Acknowledges a delivery, with `allUpTo` all before it as well. Throws where the channel is closed. */
+/** Acks a delivery, and with `allUpTo` all earlier ones. Throws if the channel is closed. */
 export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>
   channel.ack(messageOf(deliveryTag), allUpTo)
 
-/** Acknowledges deliveries one by one. Throws where the channel is closed. */
+/** Acks deliveries one by one. Throws if the channel is closed. */
 export const ackEach = (channel: Channel, [first, ...others]: readonly [number, ...ReadonlyArray<number>]): void => {
-  // The driver tells whether the channel is open.
+  // The driver throws if the channel is closed.
   ack(channel, first, false)
   if (!AckFrames.write(channel, others)) for (const tag of others) ack(channel, tag, false)
 }
 
-/** Puts a delivery back into its queue, `NackAll` those before it as well. Throws where the channel is closed. */
+/** Requeues a delivery, and with `NackAll` all earlier ones. Throws if the channel is closed. */
 export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack" | "NackAll"): void =>
   how === "Reject"
     ? channel.reject(messageOf(deliveryTag), true)
     : channel.nack(messageOf(deliveryTag), how === "NackAll", true)
 
-/** A digest that nobody can make two texts for, at a gigabyte a second. */
+/** A cryptographic digest, computed at a gigabyte per second. */
 export const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
   const hash = createHash("sha256")
   for (const part of parts) hash.update(part)

@@ -1,9 +1,9 @@
-/** Values of AMQP's headers: which of them can be written, and copies that nobody else holds. Pure. */
+/** Checks values of AMQP headers, and copies them. Pure. */
 
-/** Levels of tables in tables. A header that is deeper is no header of anybody's, and would exhaust the stack. */
+/** The deepest nesting of tables. Deeper headers are not realistic and would exhaust the stack. */
 const deepest = 32
 
-/** The driver's own form of a timestamp, which it reads and writes. */
+/** The driver's form of a timestamp, for reading and writing. */
 interface Timestamp {
   readonly "!": "timestamp"
   readonly value: number
@@ -24,7 +24,7 @@ const isPlain = (value: object): value is Readonly<Record<string, unknown>> => {
 const values =
   "text, a finite number, true, false, null, a Buffer or other Uint8Array, a Date, or an array or plain object of these"
 
-/** Why a value cannot be written, with its place; `undefined` when it can. */
+/** Returns why a value cannot be written, with its place; `undefined` if it can. */
 const problemOfValue = (value: unknown, place: string, depth = 0): string | undefined => {
   if (depth > deepest) return `${place} is nested too deep: at most ${deepest} levels`
   if (value === null || ["string", "boolean", "undefined"].includes(typeof value) || value instanceof Uint8Array)
@@ -41,11 +41,11 @@ const problemOfValue = (value: unknown, place: string, depth = 0): string | unde
   return problemOf(value, place, depth)
 }
 
-/** Why a table of headers cannot be written, with the place of what is wrong; `undefined` when it can. */
+/** Returns why a table of headers cannot be written, with the place of the fault; `undefined` if it can. */
 export const problemOf = (table: Readonly<Record<string, unknown>>, place: string, depth = 0): string | undefined =>
   firstOf(Object.entries<unknown>(table), ([name, each]) =>
     Buffer.byteLength(name) > 255 || name === "__proto__"
-      ? `${place} has a name that is none: at most 255 bytes, and not __proto__`
+      ? `${place} has an invalid name: names have at most 255 bytes and are not __proto__`
       : problemOfValue(each, `${place}.${name}`, depth + 1)
   )
 
@@ -63,18 +63,21 @@ const firstOf = <A>(
 const kindOf = (value: unknown): string =>
   typeof value === "object" && value !== null ? `a ${value.constructor?.name ?? "value"}` : `a ${typeof value}`
 
-/** A copy of a value that {@link problemOf} has passed, or that the driver has read; frozen but for its bytes. */
+/**
+ * Copies a value that {@link problemOf} has accepted or that the driver has read. The copy is frozen except for its
+ * bytes.
+ */
 const copyOfValue = (value: unknown, depth = 0): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (depth > deepest) return null
   if (value instanceof Uint8Array) return Buffer.from(value)
-  // AMQP's timestamps are in seconds.
+  // AMQP timestamps are in seconds.
   if (value instanceof Date) return Object.freeze({ "!": "timestamp", value: Math.floor(value.getTime() / 1000) })
   if (Array.isArray(value)) return Object.freeze(value.map((each) => copyOfValue(each, depth + 1)))
   return copyOf({ ...value }, depth)
 }
 
-/** The same for a table. */
+/** Does the same for a table. */
 export const copyOf = (table: Readonly<Record<string, unknown>>, depth = 0): Readonly<Record<string, unknown>> =>
   Object.freeze(
     Object.fromEntries(Object.entries<unknown>(table).map(([name, value]) => [name, copyOfValue(value, depth + 1)]))

@@ -1,12 +1,12 @@
-/** Rules of AMQP and the server for names. Pure. */
+/** Rules of AMQP and RabbitMQ for names. Pure. */
 
-/** The longest name or routing key that AMQP carries, in UTF-8 bytes. */
+/** The longest name or routing key in AMQP, in UTF-8 bytes. */
 export const limit = 255
 
 /**
- * Why a name cannot be that of a queue or an exchange, nor a routing key; `undefined` when it can. The server drops line breaks from
- * the names that it declares, and not from those that it is asked for: it would declare one queue and find another one missing. A
- * broken surrogate is written as U+FFFD, so two names would be one queue.
+ * Returns why a name cannot be a queue, an exchange or a routing key; `undefined` if it can. The server drops line
+ * breaks only when it declares a name: it would declare one queue and report another as missing. A broken surrogate is
+ * written as U+FFFD, so two names would be one queue.
  */
 export const problemOf = (name: string): { readonly detail: string; readonly remedy: string } | undefined => {
   const size = Buffer.byteLength(name)
@@ -24,15 +24,15 @@ export const problemOf = (name: string): { readonly detail: string; readonly rem
   }
 }
 
-/** The name, and the start of the names, by which a requester gets answers without a queue. https://www.rabbitmq.com/docs/direct-reply-to */
+/** The prefix of the reply addresses that need no queue. https://www.rabbitmq.com/docs/direct-reply-to */
 const directReply = "amq.rabbitmq.reply-to"
 
-/** Whether the name is a requester's own. The server takes messages for it, and has no queue. */
+/** Whether the name is a direct reply-to address. The server accepts messages for it, but has no queue. */
 export const isDirectReply = (name: string): boolean => name.startsWith(directReply)
 
 /**
- * Why a name cannot be that of a queue; `undefined` when it can. The server must not be asked about such a name: about a
- * requester's, it answers by closing the connection.
+ * Returns why a name cannot be a queue; `undefined` if it can. The adapter must not ask the server about such a name:
+ * the server closes the connection when asked about a reply address.
  */
 export const queueProblemOf = (name: string): ReturnType<typeof problemOf> =>
   isDirectReply(name)
@@ -42,5 +42,7 @@ export const queueProblemOf = (name: string): ReturnType<typeof problemOf> =>
       }
     : problemOf(name)
 
-/** Whether a queue can have the name. The server takes the empty one for the queue that was named last on the channel. */
+/**
+ * Whether a queue can have the name. The server reads an empty name as the last queue that was named on the channel.
+ */
 export const isQueue = (name: string): boolean => name !== "" && queueProblemOf(name) === undefined

@@ -1,74 +1,88 @@
-/** The names of the adapter's own objects. `v1` in a name is the layout's version; `q` or `c` is the type of queue. */
+/**
+ * The names of the adapter's own objects. `v1` in a name is the version of the layout; `q` or `c` is the queue type.
+ */
 import { Digest } from "@requeue/core/port"
 import type { Settings } from "../RabbitMqOptions.ts"
 import { limit } from "./nameRules.ts"
 
-/** The settings that are in the names. */
+/** The settings that occur in names. */
 type Naming = Pick<Settings, "prefix" | "queueType">
 
-/** The queue of a `waitLoop` in which messages wait for a consumer to move them on. */
+/** The queue of a `waitLoop` in which messages wait until a consumer moves them. */
 export const waiting = ({ names }: Pick<Settings, "names">, queue: string): string =>
   fill(names.waitingQueue ?? "{queue}.waiting.v1", queue)
 
-/** The delay queues that are for one queue alone and have their delay in their name, by topology; unless `names` says otherwise. */
+/**
+ * The delay queues that serve one queue and have the delay in their name, by topology. The option `names` overrides
+ * them.
+ */
 export const delayQueues = { perDelayQueue: "{queue}_dlq_{s}", waitLoop: "{queue}.wait.v1.{ms}" } as const
 
 const type = ({ queueType }: Naming): string => (queueType === "quorum" ? "q" : "c")
 
-/** The start of the names of everything that is the adapter's own. */
+/** The prefix of the adapter's own names. */
 export const own = ({ prefix }: Pick<Settings, "prefix">): string => `${prefix}.v1.`
 
-/** The exchange that hands messages to their queues when their delays are over. */
+/** The exchange that routes messages to their queues after their delays. */
 export const deliver = (naming: Naming): string => `${own(naming)}deliver`
 
-/** The exchange by which a queue's own delay queues lead back to it: the default one where it is not ours to bind. */
+/**
+ * The exchange that returns messages from a queue's own delay queues: the default exchange if the adapter may not bind
+ * the queue.
+ */
 export const back = ({ isOurs }: { readonly isOurs: boolean }, naming: Naming): string =>
   isOurs ? deliver(naming) : ""
 
-/** The exchange that takes the messages that the server itself gives up. */
+/** The exchange for messages that the server itself dead-letters. */
 export const dead = (naming: Naming): string => `${own(naming)}dead`
 
-/** Whether an exchange takes what the server itself gives up, under any prefix. */
+/** Whether an exchange receives the server's own dead letters, under any prefix. */
 export const isDead = (exchange: string): boolean => exchange.endsWith(".v1.dead")
 
-/** The exchange behind such an exchange, for what has nowhere to go. */
+/** The alternate exchange of such an exchange, for messages without a route. */
 export const undeliveredOf = (deadExchange: string): string => deadExchange.replace(/dead$/, "undelivered")
 
-/** The exchange that takes the messages for queues that are gone. */
+/** The exchange for messages to deleted queues. */
 export const undelivered = (naming: Naming): string => `${own(naming)}undelivered`
 
-/** The queue that keeps the messages for queues that are gone. */
+/** The queue that keeps the messages to deleted queues. */
 export const undeliveredQueue = (naming: Naming): string => `${own(naming)}${type(naming)}.undelivered`
 
-/** The queue that takes what is published while `clean` removes the queue that it is meant for. It is there as long as that. */
+/** The queue that receives publications while `clean` removes their queue. It exists only during a clean. */
 export const cleaning = (naming: Naming): string => `${own(naming)}${type(naming)}.cleaning`
 
-/** The start of the names of all rungs. */
+/** The prefix of the names of all rungs. */
 export const rungs = (naming: Naming): string => `${own(naming)}${type(naming)}.delay.`
 
-/** The queue of one delay, and the exchange in front of it. */
+/** The queue of one delay, and the exchange before it. */
 export const rung = (naming: Naming, ms: number): string => `${rungs(naming)}${ms}`
 
 /**
- * The same for a queue that is not ours to bind, and for that queue alone. Its name ends with that queue's, or with a digest where
- * that is too long.
+ * The same for one queue that the adapter may not bind. The name ends with that queue's name, or with a digest if the
+ * name would be too long.
  */
 export const homeRung = (naming: Naming, ms: number, queue: string): string => ofOne(`${rung(naming, ms)}.home.`, queue)
 
-/** A name for one queue alone. */
+/** A name for one queue. */
 const ofOne = (start: string, queue: string): string =>
   Buffer.byteLength(start + queue) <= limit ? start + queue : start + Digest.hex(queue)
 
-/** The start of the names of all levels. */
+/** The prefix of the names of all levels. */
 export const levels = (naming: Naming): string => `${own(naming)}${type(naming)}.level.`
 
-/** The queue of one binary digit of a delay, and the exchange in front of it. */
+/** The queue of one binary digit of a delay, and the exchange before it. */
 export const level = (naming: Naming, unit: number, bit: number): string => `${levels(naming)}${unit}.${bit}`
 
-/** A last queue of delays to a queue that is not ours to bind, in which messages wait for `ms`; named as its rungs are. */
+/**
+ * The last queue of delays to a queue that the adapter may not bind. Messages wait in it for `ms`. It is named like the
+ * queue's rungs.
+ */
 export const home = (naming: Naming, ms: number, queue: string): string => ofOne(`${levels(naming)}${ms}.home.`, queue)
 
-/** The header that names the queue behind the last queue of its delay, which has the lowest digit or is without a wait. */
+/**
+ * The header whose value is the target queue. It selects that queue's last delay queue: the one of the lowest digit, or
+ * the one without a wait.
+ */
 export const homeHeader = (hasLowest: boolean): string => `requeue-level-home${hasLowest ? "" : "-now"}`
 
 /** The header of a message that must wait in the level of this digit. */

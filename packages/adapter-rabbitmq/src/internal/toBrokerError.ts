@@ -1,4 +1,4 @@
-/** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
+/** Converts an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
 import { BrokerError, Failure } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
 
@@ -7,11 +7,11 @@ export interface ErrorContext {
   readonly operation: string
   readonly queue?: string | undefined
   readonly vhost?: string | undefined
-  /** `host:port` of the server, of an attempt to connect. */
+  /** `host:port` of the server, for an attempt to connect. */
   readonly node?: string | undefined
 }
 
-/** The part of a `BrokerError` that the text of the failure decides. */
+/** The part of a `BrokerError` that follows from the text of the failure. */
 interface Diagnosis {
   readonly reason: BrokerError.Reason
   readonly remedy?: string | undefined
@@ -60,11 +60,14 @@ const remedies = {
 /** The remedy of an operation whose channel or connection was lost. */
 export const lostRemedy = "Try again, a send with the same id: the connection is reopened automatically"
 
-/** The remedy of a handler that ran for longer than the server allows. */
+/** The remedy for a handler that exceeded the server's time limit. */
 export const timeoutRemedy =
   "Set handlerTimeout below the server's consumer_timeout and the queue's x-consumer-timeout, or raise them"
 
-/** The remedy of a refused declaration. An exchange or a queue that users name can be used as it is, unless it keeps delays. */
+/**
+ * Returns the remedy for a rejected declaration. Users' own exchanges and queues can be used as they are, but not delay
+ * queues.
+ */
 const ofMismatch = (text: string): string => {
   const exchange = /inequivalent arg .* for exchange '([^']+)' in vhost/s.exec(text)?.[1]
   if (exchange !== undefined && !/\.v1\./.test(exchange))
@@ -76,7 +79,7 @@ const ofMismatch = (text: string): string => {
         "a delay queue is deleted, or gets another name by names"
 }
 
-/** The remedy for a missing object. Exchanges that users name can be declared. */
+/** Returns the remedy for a missing object. Users' own exchanges can be declared. */
 const ofMissing = (text: string): string => {
   const exchange = /no exchange '([^']+)' in vhost/s.exec(text)?.[1]
   return exchange === undefined || /\.v1\./.test(exchange)
@@ -84,7 +87,7 @@ const ofMissing = (text: string): string => {
     : `Create it, or have it declared: exchanges["${exchange}"]: { type: "topic", assert: "declare" }`
 }
 
-/** A refused declaration and a refused publication have the same code. */
+/** Rejected declarations and rejected publications have the same code. */
 const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
   if (/delivery acknowledgement .*timed out/.test(text)) return { reason: "LeaseLost", remedy: timeoutRemedy }
@@ -94,13 +97,13 @@ const byPrecondition = (text: string): Diagnosis => {
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }
 
-/** A login by certificate has neither a user name nor a password. */
+/** A login by certificate has no user name and no password. */
 const ofLogin = (text: string): Diagnosis => ({
   reason: "AccessRefused",
   remedy: /mechanism EXTERNAL/.test(text) ? remedies.certificate : remedies.login
 })
 
-/** A login, a permission, or a queue that another consumer has for itself. */
+/** Diagnoses a failed login, a missing permission, or a queue in exclusive use. */
 const byAccess = (text: string): Diagnosis => {
   const isLogin = /login was refused|authentication/i.test(text)
   if (isLogin) return ofLogin(text)
@@ -108,7 +111,7 @@ const byAccess = (text: string): Diagnosis => {
   return { reason: "AccessRefused", remedy: /in exclusive use/.test(text) ? remedies.alone : remedies.permission }
 }
 
-/** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
+/** Diagnoses reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
 const byCode = (code: number, text: string): Diagnosis | undefined => {
   switch (code) {
     case 403:
@@ -148,7 +151,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/certificate|self.signed|SSL|TLS|altnames/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
   [/ECONNRESET/, { reason: "ConnectionFailed", remedy: remedies.reset }],
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT/, { reason: "ConnectionFailed", remedy: remedies.reach }],
-  // The driver takes an HTTP server's answer for a frame.
+  // The driver parses an HTTP server's answer as a frame.
   [/^(Frame size|Invalid frame|Unknown frame)/, { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/message nacked/, { reason: "QueueFull", remedy: "Make room in the queue, or raise its limit" }],
   [
@@ -158,13 +161,13 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
 ]
 
 /**
- * Failures of the network, and the driver's words for a server that ends or does not finish the handshake: another attempt may
- * succeed. Any other failure of an attempt is one of the program, such as a bundle that lacks a module.
+ * Network failures, and the driver's errors for a server that ends or does not finish the handshake: another attempt
+ * may succeed. Any other failure to connect is a fault of the program, such as a bundle without a module.
  */
 const isPassing =
   /\b(E[A-Z]{4,}|ERR_(TLS|SSL|OSSL|STREAM|SOCKET)\w*)\b|^(Socket|Unexpected|Handshake|Expected|Frame|Heartbeat|Server|SASL|Wasn't|Client network)\b/
 
-/** The driver's only words when the server closes a connection that has logged in and is not open yet. */
+/** The driver's only text when the server closes a connection after the login and before it is open. */
 const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
 
 /** Returns the text of an error, with its code and the texts of its inner errors. */
@@ -179,20 +182,20 @@ export const textOf = (cause: unknown): string => {
 }
 
 /**
- * Returns the server's own words where the text quotes them, without a full stop, because a sentence follows. They name queues,
- * users and virtual hosts, never a password.
+ * Returns the server's own text if the error quotes it, without a full stop, because a sentence follows. The server's
+ * text names queues, users and virtual hosts, but never a password.
  */
 const detailOf = (text: string): string => (/"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text.trim()).replace(/\.$/, "")
 
-/** The remedy of an attempt to connect for which the program lacks a module; `undefined` for other failures. */
+/** Returns the remedy if connecting failed because the program lacks a module; `undefined` for other failures. */
 const ofModule = (text: string): string | undefined => {
   if (text.startsWith("Dynamic require of ")) return remedies.bundle
   return /MODULE_NOT_FOUND/.test(text) ? remedies.driver : undefined
 }
 
 /**
- * Makes the error with the reason and the remedy that the text of the cause implies. `otherwise` is the reason of an unknown
- * text. An unknown text of an attempt to connect is a mistake of the program, for which `connect` does not wait.
+ * Makes the error, with reason and remedy from the text of the cause. `otherwise` is the reason for an unknown text. An
+ * unknown failure to connect is a fault of the program, so `connect` does not retry it.
  */
 export const toBrokerError = (
   cause: unknown,
@@ -226,20 +229,20 @@ export const toBrokerError = (
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy, isMisconfigured })
 }
 
-/** The start of the driver's error for headers that do not fit. */
+/** The start of the driver's error for headers that are too large. */
 const overflow = "Encoded field table"
 
-/** The text of an error for headers and properties that do not fit into a frame of the connection. */
+/** Returns the error text for headers and properties that exceed a frame of the connection. */
 export const tooLarge = (size: number, frameMax: number): string =>
   `${overflow}: headers and properties need a frame of ${size} bytes, and frame_max of this connection is ${frameMax}`
 
-/** Whether the server may take a copy with shorter headers. */
+/** Whether the server may accept a copy with shorter headers. */
 export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>
   reason === "BodyTooLarge" && detail.startsWith(overflow)
 
 /**
- * Makes the error of a message that could not be encoded, so nothing of it was written. Its text decides nothing, because it may
- * contain foreign headers.
+ * Makes the error for a message that could not be encoded, so nothing was written. The reason ignores the text, which
+ * may contain foreign headers.
  */
 export const ofEncoding = (cause: unknown, queue: string): BrokerError.BrokerError => {
   const { message, name } = Failure.summarize(cause)

@@ -1,4 +1,4 @@
-/** Headers that are not the producer's: the adapter's own, and those that the server writes. */
+/** Headers that are not the producer's: the adapter's own, and the server's. */
 
 import * as Predicate from "effect/Predicate"
 import { Metadata } from "@requeue/core/port"
@@ -6,13 +6,13 @@ import type { Incoming, Properties, Published } from "./client.ts"
 import * as FieldTable from "./fieldTable.ts"
 import * as Names from "./names.ts"
 
-/** The header that names one copy of a message, so that its redelivery after a lost ack is recognised. */
+/** The header that names one copy of a message. It identifies the copy when it is redelivered after a lost ack. */
 export const copyHeader = "requeue-copy"
 
-/** The header that keeps the returns of the copies that this one replaces, because the server cannot count them further. */
+/** The header with the returns of the copies that this one replaces, because the server cannot count them further. */
 export const returnsHeader = "requeue-returns"
 
-/** Headers for people and foreign consumers; nothing is read back from them. */
+/** Headers for operators and foreign consumers; the adapter does not read them. */
 export const readable = {
   attempts: "requeue-attempts",
   reason: "requeue-reason",
@@ -20,10 +20,10 @@ export const readable = {
   error: "requeue-error"
 } as const
 
-/** The header that keeps the server's record of a foreign dead-lettering, as JSON that the server does not read. */
+/** The header that keeps the server's record of a foreign dead-lettering, as JSON, which the server ignores. */
 export const deathHeader = "requeue-death"
 
-/** Headers that keep where a message was published: a copy is published to its queue. */
+/** Headers that record where a message was published, because a copy is published to its queue. */
 const publishedHeaders = { exchange: "requeue-exchange", routingKey: "requeue-routing-key" } as const
 
 const own: ReadonlySet<string> = new Set([
@@ -36,8 +36,8 @@ const own: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Headers that a copy must not carry: servers up to 3.13 drop a message whose `x-death` names the queue that it is to
- * enter, and every server shows a consumer the `x-delivery-count` that a producer sent.
+ * Headers that a copy must not carry. Servers up to 3.13 drop a message whose `x-death` names the queue that it enters,
+ * and every server shows consumers the `x-delivery-count` that a producer sent.
  */
 const servers = /^(x-death|x-first-death-|x-last-death-|x-delivery-count$|x-acquired-count$|x-opt-|CC$|BCC$)/
 
@@ -48,13 +48,13 @@ export const isOwn = (name: string): boolean => own.has(name) || name.startsWith
 export const isServers = (name: string): boolean => servers.test(name)
 
 /**
- * The header by which the server would send a message elsewhere as well. Text is no such list: the server closes the channel, with
- * all that is unconfirmed on it. https://www.rabbitmq.com/docs/sender-selected
+ * The header that makes the server deliver a message to more queues. It must be a list: for a text the server closes
+ * the channel, which loses all unconfirmed publications. https://www.rabbitmq.com/docs/sender-selected
  */
 export const copiesHeader = (headers: Readonly<Record<string, string>>): "CC" | "BCC" | undefined =>
   headers["CC"] !== undefined ? "CC" : headers["BCC"] !== undefined ? "BCC" : undefined
 
-/** The headers of the message's producer, as they came. */
+/** Returns the headers of the message's producer, as received. */
 export const foreignEntries = (properties: Properties | undefined): ReadonlyArray<FieldTable.Entry> =>
   properties?.table === undefined
     ? []
@@ -62,13 +62,13 @@ export const foreignEntries = (properties: Properties | undefined): ReadonlyArra
 
 const noDeaths: ReadonlyArray<Record<string, unknown>> = []
 
-/** The records of deaths in these headers. A foreign producer may have written anything there. */
+/** Returns the `x-death` records in these headers. A foreign producer may have written anything there. */
 export const deathsOf = (headers: Readonly<Record<string, unknown>>): ReadonlyArray<Record<string, unknown>> => {
   const deaths = headers["x-death"]
   return Array.isArray(deaths) ? deaths.filter(Predicate.isObject) : noDeaths
 }
 
-/** The headers of a message that came, or goes, through a user's own exchange. */
+/** The headers of a message that is published to a user's own exchange, or was. */
 export const published = (at: Published | undefined): Readonly<Record<string, string>> | undefined =>
   at === undefined
     ? undefined
@@ -80,8 +80,8 @@ const textIn = (headers: Readonly<Record<string, unknown>>, name: string): strin
 }
 
 /**
- * Where a foreign message was published, which no header tells yet; `undefined` for all others. Ours came straight, or their
- * last exchange is one of a delay.
+ * Returns where a foreign message was published if no header records it yet; `undefined` for other messages. The
+ * adapter sends its own messages directly, or their last exchange belongs to a delay.
  */
 export const unwritten = ({ fields, properties }: Pick<Incoming, "fields" | "properties">): Published | undefined => {
   const { headers = {} } = properties
@@ -89,12 +89,14 @@ export const unwritten = ({ fields, properties }: Pick<Incoming, "fields" | "pro
   return isWritten || fields.exchange === "" ? undefined : { exchange: fields.exchange, routingKey: fields.routingKey }
 }
 
-/** Whether the server has made this message a dead letter, by the exchange of its dead letters. */
+/**
+ * Whether the server itself made this message a dead letter: its last exchange is the server's dead-letter exchange.
+ */
 export const isServersLetter = ({ fields, properties }: Pick<Incoming, "fields" | "properties">): boolean =>
-  // One that took its place after browsing has come straight.
+  // A replacement that was made after browsing was published directly, with a header.
   Names.isDead(fields.exchange) || Names.isDead(textIn(properties.headers ?? {}, publishedHeaders.exchange) ?? "")
 
-/** The properties of a message, and the exchange that its producer published it to. */
+/** Returns the properties of a message, with the exchange that its producer published to. */
 export const propertiesOf = (message: Pick<Incoming, "fields" | "properties">): Properties => {
   const { properties } = message
   const { headers = {} } = properties
@@ -105,7 +107,7 @@ export const propertiesOf = (message: Pick<Incoming, "fields" | "properties">): 
   return published === undefined ? properties : { ...properties, published }
 }
 
-/** Where a message was published before the server made it a dead letter, by the newest record of that. */
+/** Returns where a message was published before the server dead-lettered it, by the newest `x-death` record. */
 const beforeDeath = (headers: Readonly<Record<string, unknown>>): Published | undefined => {
   const [{ exchange, "routing-keys": keys } = {}] = deathsOf(headers)
   const routingKey: unknown = Array.isArray(keys) ? keys[0] : undefined

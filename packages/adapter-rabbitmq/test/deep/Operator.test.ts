@@ -66,6 +66,6 @@ describe("a queue", () => {
     const args = { "x-queue-type": "quorum", "x-delivery-limit": 1000 }
     const info = { name: "q", arguments: args, policy: { "delivery-limit": 5 }, messages: 0, unacknowledged: 0 }
     const finding = RabbitMqOperator.findingsOf(info, "4.1.0", 1000).find(({ about }) => about === "delivery limit")
-    assert.match(finding?.detail ?? "", /^5, and 1000 is reckoned with/)
+    assert.match(finding?.detail ?? "", /^5, but the plan assumes 1000/)
   })
 })

@@ -34,7 +34,7 @@ test.runIf(isSoon)(
         let isTold = false
         // It is told until the queue is consumed again, which may take less time than passes between two looks of a long wait.
         const look = Effect.sync(() => {
-          isTold ||= health().trouble?.because.includes("longer than its consumer timeout") === true
+          isTold ||= health().trouble?.because.includes("exceeded the server's consumer timeout") === true
         })
         yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, Effect.sleep(5))))
         yield* until("the reason", () => isTold, within)

@@ -118,10 +118,14 @@ describe("credentials by a function", () => {
       },
       /credentials: the function has failed with TypeError;/
     ],
-    ["hangs", () => new Promise(() => {}), /credentials: the function has not answered within 1s/],
-    ["answers nothing", () => undefined as never, /credentials: the function has answered no object/],
-    ["answers no text", () => ({ password: 5 as never }), /credentials: the password is no text/],
-    ["answers no time", () => ({ password: "x", expiresAt: "soon" as never }), /credentials: expiresAt is no number/],
+    ["hangs", () => new Promise(() => {}), /credentials: the function did not return within 1s/],
+    ["answers nothing", () => undefined as never, /credentials: the function did not return an object/],
+    ["answers no text", () => ({ password: 5 as never }), /credentials: the password is not a string/],
+    [
+      "answers no time",
+      () => ({ password: "x", expiresAt: "soon" as never }),
+      /credentials: expiresAt is not a number/
+    ],
     ["answers a wrong token", () => ({ password: "hunter2" }), /AccessRefused/]
   ])("that are of a function that %s are an error of the start", async (_, credentials, message) => {
     const error = await failureOf({ url, credentials, connectTimeout: 1000 })

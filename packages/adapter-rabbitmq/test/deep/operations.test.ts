@@ -186,24 +186,24 @@ describe("of a queue that is not declared", () => {
     assert.deepInclude(await findingsOf(queue), {
       about: "found out",
       verdict: "good",
-      detail: "classic, told by the server's refusals"
+      detail: "classic, known from the server's refusals"
     })
     const bad = (await findingsOf(queue)).filter(({ verdict }) => verdict === "bad")
     assert.deepStrictEqual(
       bad.map(({ detail }) => detail),
-      [`queue ${queue.request.queue}: messages that wait for 1m, retries too, are lost`]
+      [`queue ${queue.request.queue}: messages that stay in it for 1m, retries too, are lost`]
     )
     if (management === undefined) return
     assert.include(
       (await findingsOf(queue, { management })).map(({ detail }) => detail),
-      "classic, told by the management interface"
+      "classic, reported by the management interface"
     )
   })
 
   test("plan tells it as well, and binds nothing to it", async () => {
     const { options, request } = await made({ "x-queue-type": "quorum" })
     const { notes, objects } = await operated(({ plan }) => plan(request), options)
-    const note = `queue ${request.queue} is used as it is: quorum, unknown delivery limit, told by the server's refusals`
+    const note = `queue ${request.queue} is used as it is: quorum, unknown delivery limit, known from the server's refusals`
     assert.include(notes, note)
     assert.isFalse(objects.some(({ kind, name }) => kind === "binding" && name.endsWith(`-> ${request.queue}`)))
   })

@@ -104,7 +104,7 @@ test.runIf(broker.managementUrl !== undefined)(
     await on({ url, management, prefix }, () =>
       Effect.gen(function* () {
         const refused = yield* Effect.flip(consume(limited, [], { retry: RetryPolicy.make({ maxRetries: 30 }) }, no))
-        assert.include(String(refused), "the server gives a message up after 1 deliveries")
+        assert.include(String(refused), "the server stops redelivering a message after 1 deliveries")
       })
     )
   }

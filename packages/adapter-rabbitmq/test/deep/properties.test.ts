@@ -428,8 +428,8 @@ describe("wishes that cannot be fulfilled", () => {
     [{ headers: { a: new Map() } }, "headers.a must be text"],
     [{ headers: { a: new Date(Number.NaN) } }, "headers.a must be a date since 1970"],
     [{ headers: { a: { "!": "double", value: 1 / 0 } } }, 'headers.a has a member "!"'],
-    [{ headers: { ["x".repeat(256)]: 1 } }, "headers has a name that is none"],
-    [{ headers: JSON.parse('{"a":{"__proto__":1}}') }, "headers.a has a name that is none"],
+    [{ headers: { ["x".repeat(256)]: 1 } }, "headers has an invalid name"],
+    [{ headers: JSON.parse('{"a":{"__proto__":1}}') }, "headers.a has an invalid name"],
     [{ headers: nested(40) }, "nested too deep: at most 32 levels"],
     [
       {

@@ -220,7 +220,7 @@ describe("a broker that falls silent", () => {
     const logs = jsonLines(ended.stderr).map(({ log }) => log)
     assert.deepInclude(logs[0], {
       level: "warn",
-      message: "the server answers nothing on a connection, which is dropped and made again"
+      message: "the server stopped answering on a connection; the connection is dropped and reopened"
     })
     assert.isTrue(logs.every(({ level }) => level === "warn"))
     assert.isNotEmpty(jsonLines(ended.stdout))

@@ -62,7 +62,7 @@ const needsManagement = refusal(
   "Give its address, for example http://localhost:15672"
 )
 
-/** Refuses a former prefix under which objects in use would be stale. */
+/** Rejects a former prefix under which objects in use would look stale. */
 const refusePrefix = (prefix: string | undefined, settings: Settings) => {
   if (prefix === "")
     return refusal("prefix", "the former prefix is empty", "Name the one that programs had, or leave it out")
@@ -86,7 +86,7 @@ const isRunning = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
         remedy: "Wait until it has ended, and run this one again"
       })
 
-/** Takes the lock that lets one clean run at a time, and declares the holding queue. */
+/** Takes the lock that limits cleaning to one clean at a time, and declares the holding queue. */
 const prepare = ({ declarer, settings }: Dependencies, server: Server.Server) =>
   Effect.gen(function* () {
     const lock = `${Names.own(settings)}cleaning.lock`
@@ -99,7 +99,7 @@ const prepare = ({ declarer, settings }: Dependencies, server: Server.Server) =>
     yield* server.ask(name, (channel) => channel.assertQueue(name, { durable: true, arguments: args }))
   })
 
-/** Binds exchanges that a killed clean has diverted to their queues again, where the configuration uses these. */
+/** Binds diverted exchanges of a killed clean back to their queues, if the configuration uses them. */
 const restoreDiverted = (
   { declarer, settings }: Dependencies,
   server: Server.Server,
@@ -132,7 +132,7 @@ const unbindLetter = (
     : Effect.succeed({ ...row, outcome: "kept", why: "nothing else is bound yet: run requeue create first" })
 }
 
-/** Makes what moves messages out of stale queues, with a publisher. */
+/** Makes the function that moves messages out of stale queues, with a publisher. */
 const mover = (env: Dependencies, requests: Requests, { groups }: Listing.Found) =>
   Effect.gen(function* () {
     const { connection, declarer, serverVersion, settings } = env

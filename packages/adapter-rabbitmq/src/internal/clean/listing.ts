@@ -13,7 +13,7 @@ import * as Stale from "./stale.ts"
 export interface Scope {
   /** Whether the requests are all queues of the configuration. If not, shared delays are never stale. Default: false. */
   readonly isWhole?: boolean | undefined
-  /** A former prefix: everything under it is stale that no other queue refers to. Default: none. */
+  /** A former prefix. All its objects are stale unless another queue refers to them. Default: none. */
   readonly prefix?: string | undefined
 }
 
@@ -49,7 +49,7 @@ export interface Dependencies {
 export interface Found {
   readonly plans: ReadonlyArray<RabbitMqPlan.Plan>
   readonly groups: ReadonlyArray<Stale.Group>
-  /** Bindings of the holding queue, which a killed clean has left. */
+  /** Bindings of the holding queue, left by a killed clean. */
   readonly leftBindings: ReadonlyArray<BindingInfo>
   /** Bindings of former dead-letter queues. */
   readonly letters: ReadonlyArray<BindingInfo>
@@ -97,7 +97,7 @@ export const rowsOf = (
     ]
   )
 
-/** The binding as it was before a killed clean: an exchange and its stale queue have the same name. */
+/** Returns the binding as it was before a killed clean: an exchange and its stale queue have the same name. */
 const originalOf =
   (queues: Stale.Snapshot["queues"]) =>
   (binding: BindingInfo): Stale.Snapshot["bindings"] =>
@@ -121,7 +121,7 @@ export const find = (
     return { plans, leftBindings, groups: Stale.find(snapshot, wanted), letters: Stale.formerLetters(snapshot, wanted) }
   })
 
-/** The row of a holding queue that a killed clean has left. */
+/** The row of a holding queue that was left by a killed clean. */
 const leftRow = (name: string, messages: number): StaleObject => ({ kind: "queue", name, messages, claim: interrupted })
 
 /** Lists the queues that have one of our default names. */
@@ -143,7 +143,7 @@ const listByName = (env: Dependencies, requests: ReadonlyArray<Adapter.PlanReque
     return left > 0 ? [...rows, leftRow(holdingQueue, left)] : rows
   })
 
-/** Lists stale objects, as far as the server reports them. */
+/** Lists the stale objects that the server reports. */
 export const list = (
   env: Dependencies,
   requests: ReadonlyArray<Adapter.PlanRequest>,

@@ -22,15 +22,18 @@ import type { Server } from "./server.ts"
 import type { Group } from "./stale.ts"
 
 /**
- * Milliseconds for which a queue must have been empty. The server counts the messages that it still forwards every 5 s, and
- * its count has been seen to be 8 s old.
+ * Milliseconds that a queue must stay empty. The server counts the messages that it still forwards every 5 s, and its
+ * count can be 8 s old.
  */
 const quietPeriod = 15_000
 
 /** Milliseconds that a routed message may take to arrive. */
 const routingTime = 1000
 
-/** Milliseconds between two rounds of draining, and for draining the holding queue, which may fill faster than it drains. */
+/**
+ * Milliseconds between rounds of draining, and the time for draining the holding queue, which may fill faster than it
+ * drains.
+ */
 const roundInterval = 250
 const holdingQueueTime = 2000
 
@@ -87,7 +90,7 @@ const consumedBy = (queue: string): string => `a consumer reads ${queue}`
 const stillArriving = "messages still arrive"
 const usedAgain = "another program uses it again"
 
-/** Leads messages for the group's queues to the holding queue, unless a consumer reads one of the queues. */
+/** Diverts messages for the group's queues to the holding queue, unless a consumer reads one of the queues. */
 const divert = ({ holdingQueue, server }: Dependencies, removal: Removal) =>
   Effect.gen(function* () {
     const queues = yield* Effect.forEach(removal.group.queues, ({ name }) => server.check(name))
@@ -101,7 +104,7 @@ const divert = ({ holdingQueue, server }: Dependencies, removal: Removal) =>
 const unbindHoldingQueue = ({ holdingQueue, server }: Dependencies, { entries }: Removal) =>
   Effect.forEach(entries, (entry) => server.unbind(entry, holdingQueue), { discard: true })
 
-/** Makes the group as it was before the removal. */
+/** Restores the group as it was before the removal. */
 const restore = (env: Dependencies, removal: Removal) =>
   Effect.gen(function* () {
     if (!removal.isDiverted) return
@@ -184,7 +187,7 @@ const deleteExchanges = (env: Dependencies, removal: Removal) =>
       yield* server.deleteExchange(name)
     }
     yield* unbindHoldingQueue(env, removal)
-    // A publisher that was declaring the objects may have made them after the last check.
+    // A publisher that was declaring the objects may have created them after the last check.
     yield* Effect.sleep(Duration.millis(routingTime))
     const declared = [...(yield* management.queues), ...(yield* management.exchanges)]
     const isDeleted = (name: string) => hasQueue(removal.group, name) || exchanges.some((one) => one.name === name)

@@ -23,11 +23,14 @@ export interface Server {
   readonly ask: <A>(name: string, run: (channel: Channel) => Promise<A>) => Result<A>
   readonly check: (queue: string) => Result<Awaited<ReturnType<Channel["checkQueue"]>>>
   /**
-   * Moves the messages that a queue has now, or fewer once `isStopped`, and returns how many. It fails with the error of a
-   * message that cannot be moved, which stays in the queue.
+   * Moves the messages that are in a queue now, or fewer once `isStopped`, and returns their number. Fails with the
+   * error of a message that cannot be moved, which stays in the queue.
    */
   readonly drain: (queue: string, move: Move, isStopped?: () => boolean) => Result<number>
-  /** Deletes an empty queue and moves what enters it in its last moment. Returns why it is kept. */
+  /**
+   * Deletes an empty queue, and moves messages that enter it during the deletion. Returns why the queue is kept, if it
+   * is.
+   */
   readonly deleteQueue: (queue: Pick<QueueInfo, "name" | "type">, move: Move) => Result<string | undefined>
   /** Deletes an exchange with its bindings. */
   readonly deleteExchange: (name: string) => Result<void>
@@ -42,8 +45,8 @@ export interface Server {
 }
 
 /**
- * Messages that are moved at a time. Each was fetched by a `basic.get` and is settled so: a channel that closes forgets what
- * it has not begun of more than 32 settlements (tried on 4.3.6).
+ * Messages moved at a time. Each is fetched by `basic.get`. A channel that closes loses settlements beyond 32 that it
+ * has not begun (tested on 4.3.6).
  */
 const batchSize = 30
 
@@ -73,7 +76,7 @@ const settle = (
     const send = (): void => {
       for (const [index, { fields }] of taken.entries())
         if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
-      // The server refuses a multiple ack whose last message was returned, and then acks none.
+      // The server rejects a multiple ack whose last message was returned, and then acks none.
       const last = taken.findLast((_, index) => errors[index] === undefined)
       if (last !== undefined) channel.ack(messageOf(last.fields), true)
     }
@@ -104,7 +107,7 @@ const drain = (
   isStopped: (() => boolean) | undefined
 ): Result<number> =>
   Effect.gen(function* () {
-    // Not until it is empty, because publishers may fill it faster.
+    // Limited to this count, because publishers may fill the queue faster than it drains.
     const { messageCount } = yield* call(queue, () => channel.checkQueue(queue))
     for (let count = 0; ; ) {
       const taken = yield* call(queue, () => getBatch(channel, queue))
@@ -122,7 +125,7 @@ const deleteQuorumQueue = (channel: Channel, call: Call, name: string, move: Mov
     yield* call(name, () =>
       channel.consume(name, (message) => void (message === null ? cancelled.resolve() : taken.push(message)))
     )
-    // The server delivers what was enqueued before the deletion first, and then cancels the consumer.
+    // The server first delivers what was enqueued before the deletion, then cancels the consumer.
     yield* call(name, () => channel.deleteQueue(name))
     yield* Effect.ignore(
       Effect.timeout(

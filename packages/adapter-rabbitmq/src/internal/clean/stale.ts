@@ -1,9 +1,9 @@
 /**
- * Finds our objects that a configuration does not use, in a snapshot of the server. Pure.
+ * Finds the adapter's objects that a configuration does not use, in a snapshot of the server. Pure.
  *
- * A configuration does not know who else uses the server. It decides alone about objects that bear the name of one of its
- * queues. A shared delay is stale only for a whole configuration, and another service that uses it declares it again. A
- * binding of an exchange that is not ours is never stale.
+ * A configuration does not know the server's other users. It alone decides about objects named after one of its queues.
+ * A shared delay is stale only for a whole configuration; another service that uses it redeclares it. A binding of a
+ * foreign exchange is never stale.
  */
 import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -13,7 +13,7 @@ import type { BindingInfo, ExchangeInfo, QueueInfo } from "../inspect/management
 import * as Names from "../names.ts"
 import * as OwnNames from "./ownNames.ts"
 
-/** The objects of a virtual host. None of this is a statistic, so it is current. */
+/** The objects of a virtual host. They contain no statistics, so they are current. */
 export interface Snapshot {
   readonly queues: ReadonlyArray<QueueInfo>
   readonly exchanges: ReadonlyArray<ExchangeInfo>
@@ -27,14 +27,14 @@ export interface Wanted {
   readonly settings: Settings
   /** Whether these are all queues of the configuration. If not, no shared delay is stale. */
   readonly isWhole: boolean
-  /** A former prefix: everything under it is stale that no other queue refers to. Default: none. */
+  /** A former prefix. All its objects are stale unless another queue refers to them. Default: none. */
   readonly prefix?: string | undefined
 }
 
 /** Stale objects that are removed together or kept together. */
 export interface Group {
   readonly claim: string
-  /** In the order in which messages pass them. */
+  /** In the order in which messages pass through them. */
   readonly queues: ReadonlyArray<QueueInfo>
   /** In the order in which they can be deleted. */
   readonly exchanges: ReadonlyArray<ExchangeInfo>
@@ -64,12 +64,12 @@ const ownLayout = (name: string, { plans, settings }: Wanted): Claim | undefined
     const rest = name.slice(queue.length)
     const [, seconds] = /^_dlq_(\d+(?:\.\d+)?)$/.exec(rest) ?? []
     if (seconds !== undefined)
-      return { claim: `the policy of ${queue} does not delay by ${seconds} s in a queue of its own`, order: 0 }
+      return { claim: `the policy of ${queue} has no separate queue for delays of ${seconds} s`, order: 0 }
     const [, round] = /^\.wait\.v1\.(\d+)$/.exec(rest) ?? []
     if (round !== undefined) return { claim: `${queue} has no waiting queue with rounds of ${round} ms`, order: 0 }
     if (rest === ".retry" || rest === ".work")
       return {
-        claim: `${queue} has no retry queue of its own (topology ${settings.topology})`,
+        claim: `${queue} has no separate retry queue (topology ${settings.topology})`,
         order: rest === ".work" ? 1 : 0
       }
   }
@@ -85,7 +85,7 @@ const sharedDelay = (name: string, { isWhole, settings }: Wanted): Claim | undef
   if (ms !== undefined)
     return { claim: `no policy of this configuration delays by ${Delay.format(Number(ms))}`, order: 0 }
   const [, type, unit, bit] = /^([qc])\.level\.(\d+)\.(\d+|home\..+)$/.exec(rest) ?? []
-  // Levels of 0 ms are the last queues of adopted ones, whatever the resolution.
+  // Levels of 0 ms are the last delay queues of queues that the adapter does not declare, for every resolution.
   const isUsed = [settings.resolution, 0].some((ms) => name.startsWith(`${Names.levels(settings)}${ms}.`))
   if (unit !== undefined && !isUsed) {
     const words = type === "q" ? "quorum" : "classic"
@@ -127,13 +127,13 @@ const isDelayOfOne = ({ arguments: args }: QueueInfo, { plans, settings }: Wante
   )
 }
 
-/** Whether we declared a queue, and not another service that uses such a name. */
+/** Whether this adapter declared a queue, rather than another service that uses such a name. */
 const isOurQueue = (queue: QueueInfo, wanted: Wanted): boolean => {
   const start = startOf(queue.name, wanted)
   return start === undefined ? isDelayOfOne(queue, wanted) : OwnNames.isQueue(queue, start)
 }
 
-/** Whether we declared an exchange, and all its bindings. */
+/** Whether this adapter declared an exchange and all its bindings. */
 const isOurExchange = (
   exchange: ExchangeInfo,
   bindings: ReadonlyArray<BindingInfo>,
@@ -153,7 +153,7 @@ const isOurExchange = (
 const namesOf = (candidates: ReadonlyArray<Candidate<{ readonly name: string }>>): ReadonlySet<string> =>
   new Set(candidates.map(({ object }) => object.name))
 
-/** The exchanges to which a queue that is kept, or an exchange that is kept, refers. */
+/** Returns the exchanges that remaining queues and exchanges refer to. */
 const referredTo = (
   { exchanges, queues }: Snapshot,
   staleQueues: ReadonlySet<string>,
@@ -161,7 +161,8 @@ const referredTo = (
 ): ReadonlySet<unknown> => {
   const used = new Set<unknown>()
   for (const { arguments: args, name } of queues) if (!staleQueues.has(name)) used.add(args["x-dead-letter-exchange"])
-  // An exchange that is kept keeps its alternate exchange. Our chains have two of these, so two rounds are enough.
+  // A remaining exchange keeps its alternate exchange. The adapter's chains have two of these, so two rounds are
+  // enough.
   for (let round = 0; round < 2; round++)
     for (const { arguments: args, name } of exchanges)
       if (!staleExchanges.has(name) || used.has(name)) used.add(args["alternate-exchange"])
@@ -169,8 +170,8 @@ const referredTo = (
 }
 
 /**
- * Bindings by which the server sends its own dead letters of a queue to a queue of ours that the configuration does not
- * name. Bindings to other queues, such as a copy for an audit, are not ours.
+ * Returns bindings through which the server's own dead letters of a queue reach a dead-letter queue of ours that the
+ * configuration does not name. Bindings to other queues, such as an audit copy, are not ours.
  */
 export const formerLetters = ({ bindings, queues }: Snapshot, { plans }: Wanted): ReadonlyArray<BindingInfo> =>
   bindings.filter(({ key, queue, source }) => {
@@ -226,7 +227,7 @@ export const find = (snapshot: Snapshot, wanted: Wanted): ReadonlyArray<Group> =
 
   const used = referredTo(snapshot, queueNames, exchangeNames)
   const exchanges = staleExchanges.filter(({ object }) => !used.has(object.name))
-  // An exchange that is kept keeps the queues that it leads to.
+  // A remaining exchange keeps the queues that it routes to.
   const isFed = (name: string): boolean =>
     bindings.some(({ queue, source }) => queue === name && exchangeNames.has(source) && used.has(source))
   const queues = staleQueues.filter(({ object }) => !isFed(object.name))

@@ -1,6 +1,6 @@
 /**
- * A connection to the server that is reopened whenever it is lost, on each node of the cluster in turn. A delivery tag, a
- * channel and a declaration belong to one live connection, and are never used on the next.
+ * A connection to the server that is reopened whenever it is lost, trying each node of the cluster in turn. A delivery
+ * tag, a channel and a declaration belong to one live connection and are never used on the next.
  */
 import { type Broker, BrokerError, Reconnect } from "@requeue/core/port"
 import { Reconnecting } from "@requeue/kit"
@@ -21,38 +21,38 @@ import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 /** Whether a connection is up or down, and since when. */
 type State = ReturnType<Broker.Service["connection"]>
 
-/** One connection, from its opening to its end. */
+/** One connection, from opening to end. */
 export interface Live {
   readonly driver: Client.DriverConnection
-  /** It stays logged in while this runs. */
+  /** Keeps the connection logged in while it runs. */
   readonly renew: Effect.Effect<void>
-  /** Done when the connection is gone. */
+  /** Completes when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
-  /** The driver's error at its end; `undefined` where there was none. */
+  /** The driver's error when the connection ended; `undefined` if there was none. */
   readonly failure: () => unknown
   readonly state: () => State
   /** Closed while the server blocks publishers because of an alarm. */
   readonly unblocked: Latch.Latch
-  /** The server's reason for blocking publishers; `undefined` while it does not. */
+  /** The server's reason for blocking publishers; `undefined` while it does not block them. */
   readonly blockedBy: () => string | undefined
 }
 
-/** A maintained connection. */
+/** A connection that is reopened after each loss. */
 export interface Connection extends Pick<
   Reconnecting.Reconnecting<Live, BrokerError.BrokerError>,
   "current" | "live" | "error"
 > {
   /**
-   * Waits for the live connection. Fails with `ConnectionFailed` after `requestTimeout`, with the text of the last attempt to
-   * connect.
+   * Waits for the live connection. Fails with `ConnectionFailed` after `requestTimeout`, with the text of the last
+   * attempt to connect.
    */
   readonly within: (context: ErrorContext) => Effect.Effect<Live, BrokerError.BrokerError>
-  /** Returns the state of the last live connection, and why there is none since it was lost. */
+  /** Returns the state of the last live connection, and the reason why reconnecting fails. */
   readonly state: () => State
 }
 
-/** How long a close waits for the server's answer before it drops the socket. */
+/** How long `close` waits for the server's answer before it drops the socket. */
 const closeTimeout = Duration.seconds(2)
 
 /** The pauses between attempts to reach the server. */
@@ -95,7 +95,7 @@ const open = (
             unblocked.openUnsafe()
           }
         })
-        // The attempt has timed out meanwhile.
+        // The attempt timed out while the connection was opening.
         if (signal.aborted) opened.destroy()
         return opened
       },
@@ -134,8 +134,8 @@ const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
   )
 
 /**
- * Connects, and stays connected until the scope closes. The first connection is tried once on every node, and fails with the
- * last node's error; later attempts never fail. `role` is in the connection's name and in the log.
+ * Connects, and stays connected until the scope closes. The first connection is tried once on every node and fails with
+ * the last node's error. Later attempts never fail. The connection's name and the log contain `role`.
  */
 export const make = (
   settings: Settings,
@@ -145,11 +145,11 @@ export const make = (
     Effect.gen(function* () {
       const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
       let turn = 0
-      /** Tries the node that was good last, and after a failure the next one. */
+      /** Tries the last node that worked; after a failure, the next one. */
       const connect = Effect.suspend(() =>
         Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
       )
-      // Only connecting can be interrupted: a connection that was opened is closed with the scope.
+      // Only connecting can be interrupted. The scope closes an open connection.
       const initial = yield* restore(Effect.retry(connect, { times: nodes.length - 1 }))
       let last = initial
       const { current, error, live } = yield* Reconnecting.make({

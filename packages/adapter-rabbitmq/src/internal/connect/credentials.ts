@@ -1,7 +1,8 @@
 /**
- * The account that a connection logs in with: that of the URL, or the answer of a function, which is asked for every
- * connection. One that ends, such as an OAuth 2 token, is asked for again before it does, and the server is told the new
- * one: it closes the connection of a token that has ended. https://www.rabbitmq.com/docs/oauth2#token-expiration
+ * The account that a connection logs in with: the URL's, or the result of a function that is called for every
+ * connection. The adapter renews credentials that expire, such as an OAuth 2 token, before they expire and sends the
+ * new ones to the server, which closes the connection of an expired token.
+ * https://www.rabbitmq.com/docs/oauth2#token-expiration
  */
 import { BrokerError, Delay, Failure, Log } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -13,15 +14,15 @@ import type { Address } from "../address.ts"
 
 /** A user and a password to log in with. */
 export interface Credentials {
-  /** The user. Default: the URL's. Servers with OAuth 2 read it from the token. */
+  /** The user. Default: the URL's. Servers with OAuth 2 read the user from the token. */
   readonly username?: string | undefined
-  /** The password, or the token. */
+  /** The password or the token. */
   readonly password: string | Redacted.Redacted
-  /** When they end, in milliseconds since the epoch; a time in seconds is refused. Default: they do not. */
+  /** When the credentials expire, in milliseconds since the epoch; a time in seconds is rejected. Default: never. */
   readonly expiresAt?: number | undefined
 }
 
-/** Answers them, each time that it is asked. */
+/** Returns credentials each time it is called. */
 export type Provider = () => Credentials | PromiseLike<Credentials>
 
 /** Credentials that were checked. */
@@ -31,7 +32,7 @@ export interface Account {
   readonly expiresAt: number
 }
 
-/** `isMisconfigured`: another call of the function answers the same. */
+/** `isMisconfigured`: calling the function again would return the same. */
 const failed = (detail: string, isMisconfigured = false): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
@@ -39,29 +40,26 @@ const failed = (detail: string, isMisconfigured = false): BrokerError.BrokerErro
     reason: "ConnectionFailed",
     isMisconfigured,
     detail: `credentials: ${detail}`,
-    remedy: "Let the function answer { password }, and username and expiresAt where they are needed"
+    remedy: "Return { password } from the function, with username and expiresAt if they are needed"
   })
 
-/** Times before 1973 in milliseconds, and until 5138 in seconds: nobody means the former. */
+/** A smaller number is a time in seconds: in milliseconds it would be before 1973. */
 const [minMillis, example] = [1e11, "Date.now() + 3_600_000"]
 
-/** Nothing of what the function has answered is shown, except a time: it may be a secret. */
+/** Checks the function's result. An error shows none of it except a time, because it may be a secret. */
 const check = (answer: unknown, address: Address): Account | BrokerError.BrokerError => {
-  if (typeof answer !== "object" || answer === null) return failed("the function has answered no object", true)
+  if (typeof answer !== "object" || answer === null) return failed("the function did not return an object", true)
   const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials> // Each field is checked.
   const secret = Redacted.isRedacted(password) ? Redacted.value(password) : password
-  if (typeof secret !== "string" || secret === "") return failed("the password is no text", true)
-  if (typeof username !== "string") return failed("the username is no text", true)
-  if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is no number", true)
+  if (typeof secret !== "string" || secret === "") return failed("the password is not a string", true)
+  if (typeof username !== "string") return failed("the username is not a string", true)
+  if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is not a number", true)
   if (expiresAt < minMillis)
-    return failed(
-      `expiresAt is ${expiresAt}, which is no time in milliseconds since the epoch, such as ${example}`,
-      true
-    )
+    return failed(`expiresAt is ${expiresAt}, not a time in milliseconds since the epoch, such as ${example}`, true)
   return { username, password: Redacted.make(secret), expiresAt }
 }
 
-/** The account for an address. Asking for it takes `connectTimeout` at most. */
+/** Returns the account for an address. Waits at most `connectTimeout` for the function. */
 export const ask = (
   { connectTimeout, credentials }: { readonly connectTimeout: number; readonly credentials: Provider | undefined },
   address: Address
@@ -73,7 +71,7 @@ export const ask = (
   }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(connectTimeout),
-      orElse: () => Effect.fail(failed(`the function has not answered within ${Delay.format(connectTimeout)}`))
+      orElse: () => Effect.fail(failed(`the function did not return within ${Delay.format(connectTimeout)}`))
     }),
     Effect.flatMap((answer) => {
       const account = check(answer, address)
@@ -83,26 +81,29 @@ export const ask = (
 }
 
 const tell = ({ message }: BrokerError.BrokerError) =>
-  Log.warning("a connection's credentials were not renewed", { errorMessage: message })
+  Log.warning("renewing a connection's credentials failed", { errorMessage: message })
 
-/** The part of its life after which an account is asked for again, and the shortest and the longest pause before that. */
+/**
+ * The fraction of the credentials' lifetime after which they are renewed, and the shortest and longest pause before
+ * that.
+ */
 const [part, shortest, longest] = [4 / 5, 1000, 24 * 60 * 60 * 1000]
 
-/** The longest pause after an account that has ended. */
+/** The longest pause after the credentials have expired. */
 const longestEnded = 60_000
 
 const ended = (expiresAt: number, now: number) =>
-  Log.warning("a connection's credentials have ended", {
+  Log.warning("a connection's credentials have expired", {
     errorMessage:
       `credentials: expiresAt is ${new Date(expiresAt).toISOString()}, ${Delay.format(now - expiresAt)} ago. ` +
-      "Let the function return credentials that have not ended, and check the clock of this machine"
+      "Return credentials that have not expired, and check this machine's clock"
   })
 
 /**
- * Keeps a connection logged in: asks again when four fifths of an account's life are over, and hands it to `update`. What
- * fails is logged, and tried again when four fifths of the rest are over. Where the account has ended, that is logged once, and the
- * pauses grow. Never ends; succeeds at once for an account that
- * does not end.
+ * Keeps a connection logged in: requests new credentials after four fifths of their lifetime and passes them to
+ * `update`. A failure is logged, and the renewal is tried again after four fifths of the remaining time. Once the
+ * credentials have expired, that is logged once and the pauses grow. Never ends, except at once for an account that
+ * does not expire.
  */
 export const renew = (
   account: Account,
@@ -111,7 +112,7 @@ export const renew = (
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let { expiresAt } = account
-    /** The pause after an account that has ended; `undefined` while one has not. */
+    /** The pause after the credentials have expired; `undefined` before. */
     let pause: number | undefined
     while (expiresAt !== Number.POSITIVE_INFINITY) {
       const now = yield* Clock.currentTimeMillis

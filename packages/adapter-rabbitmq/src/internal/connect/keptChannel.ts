@@ -1,6 +1,6 @@
 /**
- * A channel of a connection that is kept for requests, one after the other. The server closes the whole connection where its user
- * may have no channel more, which no client can know before: so none is opened for each request.
+ * A channel that is kept for requests, which use it one after the other. Opening a channel per request is risky: when
+ * the user has reached its channel limit, which no client can see, the server closes the whole connection.
  * https://www.rabbitmq.com/docs/user-limits
  */
 import type { BrokerError } from "@requeue/core/port"
@@ -15,10 +15,13 @@ import type { Live } from "./connection.ts"
 import { openFreeChannel } from "./openChannel.ts"
 import { request } from "./request.ts"
 
-/** Milliseconds to wait for the kept channel: a queue that hangs must not hold up requests for others. Then another one is opened. */
+/**
+ * Milliseconds to wait for the kept channel. A queue that hangs must not block requests for other queues: after this
+ * time another channel is opened.
+ */
 const turnTimeout = 500
 
-/** A channel that nobody else uses; it closes with the scope. `requestTimeout` is in milliseconds. */
+/** Opens a channel for one caller; it closes with the scope. `requestTimeout` is in milliseconds. */
 export const own = (live: Live, context: ErrorContext, requestTimeout: number) =>
   Effect.acquireRelease(
     openFreeChannel(live, context, requestTimeout, (driver) => driver.channel()),
@@ -29,15 +32,16 @@ const close = (channel: Channel, context: ErrorContext, requestTimeout: number) 
   Effect.ignore(request(context, requestTimeout, () => channel.close()))
 
 /**
- * Gives a channel for requests, until the scope closes. One whose scope fails may still wait for an answer, and is closed. What it
- * takes from a queue stays taken: see {@link own}.
+ * Lends the channel for requests until the scope closes. If the scope fails, a request may still be waiting for an
+ * answer, so the channel is closed. Messages fetched on it stay unsettled after the scope: use {@link own} for
+ * fetching.
  */
 export type KeptChannel = (
   live: Live,
   context: ErrorContext
 ) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
 
-/** No channel is open before somebody needs one. `requestTimeout` is in milliseconds. */
+/** Opens the channel on first use. `requestTimeout` is in milliseconds. */
 export const make = (requestTimeout: number): KeptChannel => {
   const turns = Semaphore.makeUnsafe(1)
   let kept: { readonly live: Live; readonly channel: Channel } | undefined

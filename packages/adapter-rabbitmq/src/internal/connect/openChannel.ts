@@ -1,6 +1,6 @@
 /**
- * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
- * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
+ * Opens channels. After a queue is deleted in the middle of a burst, RabbitMQ 3.10 may stop answering on the connection
+ * but keep sending heartbeats, so the driver would keep the connection forever. The adapter drops and reopens it.
  */
 import { BrokerError, Delay, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -10,13 +10,16 @@ import { type ErrorContext, lostRemedy, toBrokerError } from "../toBrokerError.t
 import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
 
-const dropping = Log.warning("the server answers nothing on a connection, which is dropped and made again")
+const dropping = Log.warning("the server stopped answering on a connection; the connection is dropped and reopened")
 
-/** Why other requests on that connection fail. */
+/** The error text of other requests on that connection. */
 const deaf = (millis: number): string =>
   `the server answered nothing on this connection for ${Delay.format(millis)}, and the connection was dropped`
 
-/** The driver's words for what was asked last do not tell why a connection has ended. It was there: that it broke is no refusal. */
+/**
+ * Makes the error of a request on a connection that has ended. The driver's error for the last request does not contain
+ * the cause. The connection existed, so the reason is `ConnectionLost`, not `ConnectionFailed`.
+ */
 const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorContext): BrokerError.BrokerError => {
   const told = toBrokerError(live.failure() ?? error, context)
   const { broker, detail, operation, queue, reason } = told
@@ -25,8 +28,9 @@ const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorConte
 }
 
 /**
- * Opens a channel. Without an answer in time it fails with `Timeout`, and drops the connection where nothing but heartbeats has
- * come meanwhile. A server that blocks publishers reads nothing, which is no fault; nor is a line that is slow.
+ * Opens a channel. Without an answer in time it fails with `Timeout`; if only heartbeats arrived in that time, it also
+ * drops the connection. It keeps a connection on which the server blocks publishers, because the server then reads
+ * nothing, and a connection that is only slow.
  */
 export const openChannel = <C>(
   live: Live,
@@ -52,13 +56,15 @@ export const openChannel = <C>(
     return request(context, millis, () => open(driver)).pipe(Effect.catch(failing))
   })
 
-/** Whether all channels of the connection are open, by the driver's words. */
+/** Whether all channels of the connection are open, by the driver's error text. */
 const isFull = ({ detail }: BrokerError.BrokerError): boolean => detail.startsWith("No channels left to allocate")
 
-/** Milliseconds between two attempts to open a channel where all are open. */
+/** Milliseconds between attempts to open a channel while all are open. */
 const fullPause = 50
 
-/** Opens a channel, and waits for one where all of the connection are open: declarations have theirs for milliseconds. */
+/**
+ * Opens a channel, and waits for one while all of the connection are open: declarations hold theirs for milliseconds.
+ */
 export const openFreeChannel = (...request: Parameters<typeof openChannel<Channel>>) =>
   Effect.retry(openChannel(...request), {
     while: isFull,

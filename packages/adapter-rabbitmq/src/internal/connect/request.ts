@@ -1,4 +1,4 @@
-/** Requests to the server as Effects, with a time limit, which the driver lacks, and a typed error. */
+/** Requests to the server as Effects, with a typed error and a time limit, which the driver lacks. */
 import { BrokerError, Delay } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,15 +7,16 @@ import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 /** An option that limits a wait. */
 export type TimeoutOption = "publishTimeout" | "requestTimeout"
 
-/** The remedy of a wait for a connection or channel, whose limit is this option. */
+/** The remedy when waiting for a connection or channel exceeded this option. */
 export const unreached = (option: TimeoutOption): string =>
   `Check that the server runs and can be reached; the connection is reopened automatically. Or raise ${option}`
 
 const reopened = "The connection is reopened automatically: try again then"
 
 /**
- * Returns the text of an error for want of a connection. `refusal` is the error of the last attempt to connect: then another time
- * limit does not help, and the limit is not shown, because what shares a wait begins later than that.
+ * Returns the error text for a missing connection. `refusal` is the error of the last attempt to connect. With a
+ * refusal, raising the time limit does not help. The text then omits the limit, because a caller that joins a wait
+ * begins later.
  */
 export const unconnected = (
   millis: number,
@@ -28,7 +29,7 @@ export const unconnected = (
   return { detail: `no connection: ${detail}`, remedy: `${remedy}${remedy.endsWith("?") ? "" : "."} ${reopened}` }
 }
 
-/** Makes the error of a request that the server has not answered within `millis`, the value of `option`. */
+/** Makes the error of a request that the server did not answer within `millis`, the value of `option`. */
 export const timedOut = (
   { operation, queue }: ErrorContext,
   millis: number,

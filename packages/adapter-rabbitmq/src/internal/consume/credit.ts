@@ -2,30 +2,30 @@
  * Credit on a channel: consumers with a prefetch each. The sum of their prefetches and of the unsettled deliveries of
  * cancelled consumers never exceeds the credit.
  *
- * The prefetch of a consumer cannot be changed, and quorum queues have none per channel. So less credit cancels the
- * consumers, and more credit adds one with the difference. A cancel is written before any settlement that is given
- * later, on the same channel, so that the server acts in this order. https://www.rabbitmq.com/docs/consumer-prefetch
+ * A consumer's prefetch cannot be changed, and quorum queues have no prefetch per channel. So less credit cancels the
+ * consumers, and more credit adds one with the difference. A cancel is written on the same channel before any later
+ * settlement, and the server acts in this order. https://www.rabbitmq.com/docs/consumer-prefetch
  */
 
 /** The credit of one channel. */
 export interface Credit {
-  /** How many deliveries may be unsettled from now on. */
+  /** Sets how many deliveries may be unsettled from now on. */
   readonly set: (limit: number) => void
-  /** A delivery of this consumer has come. */
+  /** Must be called for each delivery of this consumer. */
   readonly arrived: (consumer: Consumer) => void
-  /** A delivery of this consumer is settled. */
+  /** Must be called when a delivery of this consumer is settled. */
   readonly settled: (consumer: Consumer) => void
-  /** Resolves when lowered credit has been written; `undefined` when it has been already. */
+  /** Resolves when lowered credit has been written; `undefined` if it is written already. */
   readonly barrier: () => Promise<void> | undefined
-  /** Takes all credit away. Resolves when the server has ended all consumers: whatever it has sent to them has arrived. */
+  /** Removes all credit. Resolves when the server has ended all consumers, so all their deliveries have arrived. */
   readonly stop: () => Promise<void>
-  /** The channel is gone. */
+  /** Must be called when the channel is closed. */
   readonly end: () => void
 }
 
-/** A consumer of the server. */
+/** A consumer on the server. */
 export interface Consumer {
-  /** Its tag, chosen here: its deliveries may come before the server has answered. */
+  /** The consumer tag, chosen here: a delivery may arrive before the server's answer. */
   readonly name: string
   readonly prefetch: number
   /** Only this module changes it. */
@@ -37,22 +37,22 @@ export interface Consumer {
 /** The largest prefetch of AMQP. */
 const maxPrefetch = 65_535
 
-/** The requests that credit makes on its channel. Each resolves with the server's answer. */
+/** The requests to the server. Each resolves with the server's answer. */
 export interface Requests {
   readonly consume: (consumer: Consumer) => Promise<unknown>
   readonly cancel: (consumer: Consumer) => Promise<unknown>
 }
 
-/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
+/** Milliseconds after which even a few settled deliveries of cancelled consumers are replaced. */
 const moment = 100
 
-/** Consumers of one channel. When more are wanted, one takes the place of all. */
+/** Consumers per channel. Instead of one more, a single consumer replaces all of them. */
 const maxConsumers = 8
 
 /**
- * No credit, at first.
+ * Starts without credit.
  *
- * Long, because everything in it is one state, and the order in which it changes is what matters.
+ * Long, because all of it is one state, and the order of its changes matters.
  */
 export const make = ({
   after,
@@ -62,22 +62,24 @@ export const make = ({
   uniqueName
 }: Requests & {
   readonly uniqueName: () => string
-  /** Whether the server may deliver to one consumer only: more credit takes its place then. Default: no. */
+  /**
+   * Whether the server delivers to one consumer only. Then a new consumer replaces it to raise credit. Default: false.
+   */
   readonly isSingle?: boolean
-  /** Runs a function so many milliseconds later. */
+  /** Runs a function after this many milliseconds. */
   readonly after: (millis: number, run: () => void) => void
 }): Credit => {
   let consumers: Array<Consumer> = []
-  /** The sum of their prefetches. */
+  /** The sum of the consumers' prefetches. */
   let granted = 0
   /** Unsettled deliveries of cancelled consumers. */
   let orphans = 0
   let limit = 0
   let isBusy = false
-  /** The request of the moment, or the last one. */
+  /** The current request, or the last one. */
   let running: Promise<void> = Promise.resolve()
   let hasEnded = false
-  /** Whether a gap waits to grow. */
+  /** Whether filling the gap is postponed. */
   let isWaiting = false
   /** Whether cancels wait in the driver's queue for the answer to another one. */
   let isUnwritten = false
@@ -89,7 +91,7 @@ export const make = ({
 
   const run = (operation: Promise<unknown>): void => {
     isBusy = true
-    // A refused operation closes the channel, and the subscription acts on that.
+    // A rejected request closes the channel, and the subscription reacts to that.
     const after = () => {
       isBusy = false
       isUnwritten = false
@@ -110,7 +112,7 @@ export const make = ({
       consumer.isCancelled = true
       orphans += consumer.unsettled
     }
-    // The driver writes a request when the one before it is answered.
+    // The driver writes a request only after the previous one is answered.
     isUnwritten = cancelled.length > 1
     run(Promise.all(cancelled.map(cancel)))
     release()
@@ -135,8 +137,8 @@ export const make = ({
   }
 
   /**
-   * One consumer for every settled orphan would be many: the gap waits until it is half of the credit, or a moment, since
-   * orphans may be held for hours.
+   * Postpones filling a gap until it is half of the credit, or for a moment because orphans may be held for hours. A
+   * consumer for each settled orphan would be too many.
    */
   const wait = (): void => {
     if (isWaiting) return
@@ -168,7 +170,7 @@ export const make = ({
     barrier: () => (isWritten() ? undefined : new Promise((resume) => waiters.push(resume))),
     stop: async () => {
       set(0)
-      // A consumer that the server is about to begin is cancelled after that.
+      // A consumer that is being started is cancelled once it has started.
       while (isBusy && !hasEnded) await running
     },
     end: () => {

@@ -1,10 +1,10 @@
-/** Messages that the server itself gave up: where they were, and why. Pure. */
+/** Reads the dead letters that the server itself makes: the queue they were in, and the reason. Pure. */
 import type { Metadata } from "@requeue/core/port"
 import * as Predicate from "effect/Predicate"
 import type { Incoming } from "../client.ts"
 import * as Wire from "../wire.ts"
 
-/** The server's words for it. https://www.rabbitmq.com/docs/dlx#effects */
+/** The server's reasons. https://www.rabbitmq.com/docs/dlx#effects */
 const causes: Readonly<Record<string, readonly [reason: Metadata.Reason, message: string]>> = {
   delivery_limit: ["too-many-deliveries", "it was returned more often than the queue's delivery limit allows"],
   expired: ["too-old", "it waited longer than its time to live"],
@@ -12,13 +12,14 @@ const causes: Readonly<Record<string, readonly [reason: Metadata.Reason, message
   rejected: ["permanent", "a consumer rejected it"]
 }
 
-/** AMQP's timestamps, in seconds, as the driver shows them in a header. */
+/** An AMQP timestamp, in seconds, as the driver shows it in a header. */
 const timeOf = (time: unknown): number | undefined =>
   Predicate.hasProperty(time, "value") && typeof time.value === "number" ? time.value * 1000 : undefined
 
 /**
- * The dead letter that the server has made of a message, by its newest record; `undefined` for any other message. What
- * expired may come out of a delay: it is a letter when it comes by the exchange of the server's dead letters.
+ * Returns the dead letter that the server has made of a message, by its newest `x-death` record; `undefined` for any
+ * other message. An expired message may come out of a delay: it is a dead letter only if it came through the server's
+ * dead-letter exchange.
  */
 export const givenUp = (
   incoming: Pick<Incoming, "fields" | "properties">,
@@ -36,6 +37,6 @@ export const givenUp = (
     attempts,
     reason,
     at: timeOf(last["time"]) ?? now(),
-    error: { name, message: `given up by RabbitMQ: ${message}` }
+    error: { name, message: `dead-lettered by RabbitMQ: ${message}` }
   }
 }

@@ -1,38 +1,38 @@
 /**
- * Copies that a queue has handed out, by their names. A producer that sends a copy once more, with everything that it has
- * received, makes two messages of one name; from then on that name names nothing, so that neither is taken for the other.
+ * Names of copies that a queue has delivered. A producer that resends a copy with all its headers creates two messages
+ * with one name. From then on the name identifies neither of them.
  */
 import { BoundedMap } from "@requeue/core/port"
 
-/** See {@link make}. */
+/** The functions that {@link make} returns. */
 export interface HandedOut {
   /**
-   * Must be called when the server hands out a copy for the first time; `returns` are those of the copies before it.
-   * Answers whether the name still names one message.
+   * Must be called when the server delivers a copy for the first time; `returns` counts the returns of the copies
+   * before it. Returns whether the name still identifies one message.
    */
   readonly first: (name: string, returns: number) => boolean
-  /** Must be called before a copy of the same name is published in place of a message. */
+  /** Must be called before a copy with the same name is published to replace a message. */
   readonly replacing: (name: string) => void
-  /** Must be called when a copy is acknowledged, or what stands for it is stored. */
+  /** Must be called when a copy is acked, or its replacement is stored. */
   readonly settled: (name: string) => void
-  /** Whether the copy of this name, which the server hands out again, was settled: it lost the acknowledgement. */
+  /** Whether the redelivered copy of this name was settled, so the server lost its ack. */
   readonly isSettled: (name: string) => boolean
   readonly isRepeated: (name: string) => boolean
 }
 
 interface Known {
-  /** The returns before the last copy that was handed out for the first time. */
+  /** The returns before the latest copy at its first delivery. */
   returns: number
-  /** Copies that this process publishes in its place, and that have not come yet. */
+  /** Replacements that this process publishes and that have not arrived yet. */
   expected: number
   isSettled: boolean
   isRepeated: boolean
 }
 
-/** Names that are remembered: the server delivers copies again if it lost their acknowledgements in a crash. */
+/** Names to remember. After a crash the server redelivers copies whose acks it lost. */
 const limit = 20_000
 
-/** No copies, at first. */
+/** Starts without names. */
 export const make = (): HandedOut => {
   const names = BoundedMap.make<Known>(limit)
 
@@ -48,7 +48,7 @@ export const make = (): HandedOut => {
       const known = names.get(name)
       if (known?.isRepeated === true) return false
       const isExpected = known !== undefined && known.expected > 0
-      // Another process has put it in the place of the one that came here.
+      // Another process published a replacement for the copy that this process received.
       const isLater = known === undefined || (returns > known.returns && !known.isSettled)
       know(name, (it) => {
         if (isExpected) it.expected--

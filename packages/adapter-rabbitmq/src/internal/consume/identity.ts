@@ -4,22 +4,24 @@ import type * as FieldTable from "../fieldTable.ts"
 import * as Wire from "../wire.ts"
 
 /**
- * Names a copy: the same at each of its deliveries, and for no other message; `undefined` for a foreign message.
+ * Names a copy: the same at each of its deliveries, and different for every other message; `undefined` for a foreign
+ * message.
  *
- * A service that forwards what it received repeats the copy's name, but not the rest. So the name is a digest of the
- * copy's name, the body, and all properties and headers but those that change on the way: the server's, our own, and the
- * expiration. The body may have megabytes, and anybody may have written it, which is not for `Digest` of the core.
+ * A service that forwards a message may repeat the copy's name, but not the rest. So this name is a digest of the
+ * copy's name, the body, and all properties and headers that do not change on the way. Those that change are the
+ * server's, the adapter's and the expiration. The body may have megabytes from an untrusted producer, so core's
+ * `Digest` does not fit.
  */
 export const identify = (body: Uint8Array, properties: Properties): string | undefined => {
   const copy = properties.headers?.[Wire.copyHeader]
   return typeof copy === "string" ? nameOf(copy, body, properties, Wire.foreignEntries(properties)) : undefined
 }
 
-/** The same for a message of anybody: those that are alike in everything have the same. */
+/** Returns the same digest for any message, foreign ones included. Identical messages have the same fingerprint. */
 export const fingerprint = (body: Uint8Array, properties: Properties): string =>
   nameOf(String(properties.headers?.[Wire.copyHeader] ?? ""), body, properties, Wire.foreignEntries(properties))
 
-/** The name that a publication will have, `copy` being the header's, and `foreign` the producer's headers. */
+/** Returns the name of a publication with this `copy` header and these `foreign` headers of the producer. */
 export const nameOf = (
   copy: string,
   body: Uint8Array,
@@ -39,7 +41,7 @@ export const nameOf = (
     replyTo,
     type,
     appId,
-    // Servers from 4.0 on put headers in an order of their own.
+    // Servers from 4.0 on reorder headers.
     foreign
       .map(({ bytes }) => bytes.toString("latin1"))
       .toSorted()

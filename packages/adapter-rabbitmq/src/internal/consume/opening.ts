@@ -1,4 +1,4 @@
-/** Opens a session of a queue: declares what it needs, and reads its messages. */
+/** Opens a session of a queue: declares its objects, and reads its messages. */
 import type { BrokerError, Message } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -16,13 +16,13 @@ import type * as TakenBack from "./takenBack.ts"
 import { type Decoded, type Source, toDelivery } from "./toDelivery.ts"
 import { toNative } from "./toNative.ts"
 
-/** The broker's own, which all of its subscriptions share. */
+/** Parts of the broker that all its subscriptions share. */
 export interface Dependencies {
   readonly settings: Settings
   readonly connection: Connection
   readonly declarer: Declarer
   readonly uniqueName: () => string
-  /** Delay queues whose delays a policy of the server ends early, as far as it is known at the moment. */
+  /** Delay queues whose delays a policy of the server ends early, as currently known. */
   readonly early: ReadonlySet<string>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -30,12 +30,14 @@ export interface Dependencies {
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
-/** A queue as it is, what is declared before it is consumed, and what its first message of some delay declares. */
+/**
+ * A queue as found, the objects to declare before it is consumed, and those to declare with the first delayed message.
+ */
 export type Target = Pick<Plan, "found" | "objects" | "onDemand">
 
 /**
- * A class, whose getter its prototype has: with one of its own each delivery would be of another shape, and all that reads
- * deliveries slow.
+ * A class with the getter on its prototype. A getter per object would give each delivery another shape, and slow all
+ * code that reads deliveries.
  */
 class Arrived implements Received {
   readonly body: Uint8Array
@@ -61,7 +63,7 @@ class Arrived implements Received {
   }
 }
 
-/** Reads the messages of a source, each with its receipt. */
+/** Converts the messages of a source to deliveries, each with its receipt. */
 const toReceived =
   (source: Source & { readonly queue: string }, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
@@ -82,7 +84,7 @@ const toReceived =
     return new Arrived(decoded, decoded.attempts + takenBack.count(message), receipt, source.queue)
   }
 
-/** A session that the subscription's own functions are told of. */
+/** Opens a session that calls the given functions. */
 export const open = (
   { found, objects }: Target,
   declare: Declarer["renew"],
@@ -92,7 +94,7 @@ export const open = (
     readonly onDelivery: (delivery: Received) => void
     readonly onConsuming: () => void
     readonly takenBack: TakenBack.TakenBack
-    /** Runs a function so many milliseconds later. */
+    /** Runs a function after this many milliseconds. */
     readonly after: (millis: number, run: () => void) => void
   }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
@@ -118,7 +120,7 @@ export const open = (
     const source = { queue, type: found.type, keepsNotBefore, early, now, serverVersion: version }
     return Session.make(channel, {
       queue,
-      // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
+      // Under a single active consumer, a second consumer would wait forever. A queue of unknown type may have one.
       isSingle: found.arguments["x-single-active-consumer"] === true || found.type === "unknown",
       priority: settings.queues[queue]?.consumerPriority ?? 0,
       isFlushed: KeptBack.isFlushed(found, version),

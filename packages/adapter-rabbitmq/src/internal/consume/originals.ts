@@ -1,7 +1,7 @@
 /**
- * The properties of browsed messages, by their bodies. The core publishes a redriven letter as it publishes any message; the
- * body is the delivered one itself, which no other message has, and tells that it is a copy. No consumer's messages are noted:
- * a place in this map costs a sixth of a delivery.
+ * Maps the bodies of browsed messages to their properties. Core publishes a redriven letter like any message; its body
+ * is the very object that was delivered, so it identifies the letter as a copy. Consumed messages are not noted,
+ * because an entry costs a sixth of a delivery.
  */
 import type { Properties } from "../client.ts"
 
@@ -10,5 +10,5 @@ const originals = new WeakMap<Uint8Array, Properties>()
 /** Must be called for each message that a browser shows. */
 export const note = (body: Uint8Array, properties: Properties): void => void originals.set(body, properties)
 
-/** The properties of the delivery that had this body; `undefined` for the body of a new message. */
+/** Returns the properties of the delivery that had this body; `undefined` for a new body. */
 export const find = (body: Uint8Array): Properties | undefined => originals.get(body)

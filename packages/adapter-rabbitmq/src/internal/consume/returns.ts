@@ -1,14 +1,14 @@
 /**
- * The returns of the copies that a message replaces, as it carries them. A digest binds them to this message: what a
- * producer makes up, or repeats on another message, counts nothing. Pure.
+ * The header with the returns of the copies that a message replaces. A digest binds the count to this message, so a
+ * count that a producer invents or copies to another message is ignored. Pure.
  */
 import { Metadata } from "@requeue/core/port"
 import { digest } from "../client.ts"
 
-/** The count of a copy of this name. */
+/** Writes the count for a copy of this name. */
 export const write = (count: number, name: string): string => `${count} ${digest("returns", name, String(count))}`
 
-/** The count of this copy, whose name is asked for only where there may be a count; `undefined` where there is none. */
+/** Reads the count of this copy; `undefined` if it has none. `nameOf` is called only if there may be a count. */
 export const read = (header: unknown, nameOf: () => string | undefined): number | undefined => {
   if (typeof header !== "string") return undefined
   const [, digits] = /^(\d{1,16}) /.exec(header) ?? []

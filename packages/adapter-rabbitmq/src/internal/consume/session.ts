@@ -1,4 +1,4 @@
-/** A subscription's life on one channel, from its opening to its end. */
+/** A subscription on one channel, from opening to end. */
 import { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
@@ -13,15 +13,15 @@ import * as Settlers from "./settler.ts"
 export interface Session {
   readonly credit: Credit.Credit
   readonly isOpen: () => boolean
-  /** Done when the channel is gone: with the server's words for it, where it has said any. */
+  /** Completes when the channel is closed, with the server's error if it sent one. */
   readonly gone: Deferred.Deferred<BrokerError.BrokerError | undefined>
   readonly close: () => Promise<void>
 }
 
-/** The operation of {@link cancelled}. */
+/** The operation in {@link cancelled}. */
 export const cancelledOperation = "consume, cancelled"
 
-/** The error of a consumer that the server has cancelled. */
+/** The error of a consumer that the server cancelled. */
 const cancelled = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
@@ -29,34 +29,34 @@ const cancelled = (queue: string): BrokerError.BrokerError =>
     queue,
     reason: "LeaseLost",
     detail:
-      "the server has cancelled the consumer: the queue was deleted, or a handler was longer than its consumer timeout"
+      "the server cancelled the consumer: the queue was deleted, or a handler exceeded the server's consumer timeout"
   })
 
-/** Milliseconds for which a channel that is to be closed waits for copies that are not stored yet. */
+/** Milliseconds that a closing channel waits for copies that are not stored yet. */
 const copyWait = 500
 
-/** The queue, and what a session tells and asks of whoever has it. */
+/** The queue, and the functions that a session calls. */
 interface Dependencies {
   readonly queue: string
-  /** Whether the server may deliver to one consumer of the queue only. */
+  /** Whether the server delivers to only one consumer of the queue. */
   readonly isSingle: boolean
-  /** The priority of its consumers. */
+  /** The priority of the session's consumers. */
   readonly priority: number
-  /** Whether settlements that the server keeps back are waited for before the channel closes. */
+  /** Whether closing the channel waits for settlements that the server holds back. */
   readonly isFlushed: boolean
-  /** A name that no other consumer has. */
+  /** Returns a name that no other consumer has. */
   readonly uniqueName: () => string
-  /** Runs a function so many milliseconds later. */
+  /** Runs a function after this many milliseconds. */
   readonly after: (millis: number, run: () => void) => void
   readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
   readonly onDelivery: (delivery: Received) => void
-  /** Called with the deliveries that the server has taken back by itself. */
+  /** Called with the deliveries that the server has taken back. */
   readonly onTakenBack: (receipts: ReadonlyArray<Receipt>) => void
   /** Called when the server has accepted a consumer. */
   readonly onConsuming: () => void
 }
 
-/** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
+/** Begins a session on an unused channel. It delivers nothing before it gets credit. */
 export const make = (channel: Channel, env: Dependencies): Session => {
   const { queue } = env
   const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
@@ -72,7 +72,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
   const deliver = (consumer: Credit.Consumer, message: Incoming | null): void => {
     if (!isOpen) return
     if (message === null) {
-      // The server has cancelled the consumer: the queue is gone, or the consumer was too slow. Another session follows.
+      // The server cancelled the consumer: the queue is gone, or a handler was too slow. Another session follows.
       env.onTakenBack(settler.unsettled(consumer))
       close().catch(() => {})
       return end(cancelled(queue))
@@ -80,7 +80,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     const delivery = env.toReceived(message, settler, consumer)
     settler.add(delivery.receipt)
     credit.arrived(consumer)
-    // Nobody waits for it, and what comes back by the end of the channel counts as failed.
+    // No handler will run, and a message that is returned by closing the channel counts as failed.
     if (isClosing) settler.requeue(delivery.receipt, "Nack")
     else env.onDelivery(delivery)
   }
@@ -90,7 +90,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     isClosing = true
     settler.flush()
     await credit.stop()
-    // The originals of copies that are stored a moment later would come again.
+    // Otherwise originals whose copies are stored a moment later would be redelivered.
     await Promise.race([settler.copied(), new Promise<void>((resume) => env.after(copyWait, resume))])
     if (env.isFlushed && KeptBack.areThere(written)) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
@@ -102,7 +102,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     after: env.after,
     cancel: ({ name }) => channel.cancel(name),
     consume: async (consumer) => {
-      // Both are written at once: the driver keeps their order.
+      // Both are written without waiting: the driver keeps their order.
       const limited = channel.prefetch(consumer.prefetch)
       const options = { consumerTag: consumer.name, ...(env.priority === 0 ? {} : { priority: env.priority }) }
       const consuming = channel.consume(queue, (message) => deliver(consumer, message), options)

@@ -1,4 +1,4 @@
-/** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
+/** Consumes one queue in consecutive sessions, each on a new channel and with the latest credit. */
 import { type Broker, BrokerError, Log, Random, Reconnect, Timers, Trouble } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -14,23 +14,25 @@ import type { Received } from "./receipt.ts"
 import * as Session from "./session.ts"
 import * as TakenBack from "./takenBack.ts"
 
-/** Milliseconds that the end of a subscription waits for the server's answer: whoever drains is waiting too. */
+/** Milliseconds that closing a subscription waits for the server's answer, because a drain waits for it. */
 const closeTimeout = 1000
 
-/** A session that lived for so many milliseconds is replaced without a pause. */
+/** A session that lived for at least this many milliseconds is replaced without a pause. */
 const healthy = 1000
 
-/** Pauses where the server refuses, which lasts until somebody does something. */
+/** Pauses after a rejection by the server, which lasts until an operator fixes the cause. */
 const refusedPauses: Reconnect.Pauses = { first: 250, max: 5000 }
 
-/** The pause between two looks after what was declared. Many processes do not look at the same moment. */
+/**
+ * The pause between checks of the declared objects. It is random, so many processes do not check at the same moment.
+ */
 const refreshPause = Effect.flatMap(Random.next, (random) => Effect.sleep(25_000 + 10_000 * random))
 
-/** Whether the error may be that of something that was deleted. */
+/** Whether the error may come from a deleted object. */
 const isMissing = ({ operation, reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || operation === Session.cancelledOperation
 
-/** The error of a consumer that was cancelled though its queue is there. */
+/** The error of a consumer that was cancelled although its queue exists. */
 const timedOut = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
@@ -38,21 +40,21 @@ const timedOut = (queue: string): BrokerError.BrokerError =>
     queue,
     reason: "LeaseLost",
     detail:
-      "the server has taken messages back: a handler was longer than its consumer timeout, or the queue was made again",
+      "the server took messages back: a handler exceeded the server's consumer timeout, or the queue was recreated",
     remedy: timeoutRemedy
   })
 
-/** The error of a consumer whose channel is gone with its connection. */
+/** The error of a consumer whose connection was lost. */
 const lost = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "consume",
     queue,
     reason: "ConnectionLost",
-    detail: "the channel is gone with its connection, and another one is to be opened"
+    detail: "the connection was lost; the consumer starts again once it is reopened"
   })
 
-/** The reason why the server has cancelled a consumer, which it does not tell. */
+/** Finds out why the server cancelled a consumer, because the server does not report the reason. */
 const explained = (
   error: BrokerError.BrokerError,
   queue: string,
@@ -69,13 +71,13 @@ const explained = (
         { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
       )
 
-/** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
+/** Tries once more, because the first request on a lost connection may be what detects the loss. */
 export const foundOut = <A>(
   open: Effect.Effect<A, BrokerError.BrokerError>
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
 
-/** Runs what is done from time to time, and logs a failure that is another one than the last. It is no trouble. */
+/** Runs a periodic check. Logs a failure unless it equals the last one. A failure does not count as trouble. */
 const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<void> => {
   let last: string | undefined
   return Effect.matchEffect(run, {
@@ -89,17 +91,17 @@ const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError
 }
 
 /**
- * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
- * lives; later ones are tried until they succeed.
+ * Consumes a queue until the scope closes. Fails if the first session cannot be opened on a live connection. Later
+ * sessions are retried until they open.
  *
- * Long, because all of it changes one state: the session of the moment.
+ * Long, because all of it changes one state: the current session.
  */
 export const make = (
   options: {
     readonly first: Opening.Target
-    /** Finds out again what the queue is, once it may be another one. */
+    /** Inspects the queue again, which may have changed. */
     readonly again: Effect.Effect<Opening.Target, BrokerError.BrokerError>
-    /** Looks after what may have changed while the queue is consumed. */
+    /** Checks what may have changed while the queue is consumed. */
     readonly look: Effect.Effect<void, BrokerError.BrokerError>
     /** Whether a message that comes out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
@@ -119,11 +121,11 @@ export const make = (
     let limit = 0
     let session: Session.Session | undefined
     let planned = first
-    /** Why no session is open; `undefined` while one is. */
+    /** Why no session is open; `undefined` while one is open. */
     let closed: Trouble.Trouble | undefined
-    /** Whether an object that was declared may be gone. */
+    /** Whether a declared object may be gone. */
     let isStale = false
-    /** Why an object that is missing cannot be declared again: without it, retries may not come back. */
+    /** Why a missing object cannot be redeclared. Without the object, retries may not be delivered. */
     let lacking: Trouble.Trouble | undefined
 
     const opening = { ...dependencies, ...options, after, queue, takenBack, onConsuming: () => fork(trouble.over) }
@@ -133,10 +135,10 @@ export const make = (
         return Opening.open(found, declare, opening)
       })
 
-    /** Opens the next session. Failures in a row make the pause before it longer. */
+    /** Opens the next session. Each failure in a row makes the next pause longer. */
     const reopen = (failures: number, error: BrokerError.BrokerError | undefined): Effect.Effect<Session.Session> =>
       Effect.gen(function* () {
-        // Nobody else may ever make again what somebody has deleted.
+        // No other process may ever redeclare a deleted object.
         if (error !== undefined && isMissing(error)) isStale = true
         if (error !== undefined) yield* trouble.tell(error)
         const isRefused = error !== undefined && !error.isRetryable
@@ -151,7 +153,7 @@ export const make = (
       })
 
     const keep = Effect.gen(function* () {
-      /** In a row: sessions that did not last, as where the server refuses the consumer. */
+      /** Consecutive sessions that did not last, for example because the server rejects the consumer. */
       let failures = 0
       while (true) {
         const born = now()
@@ -161,27 +163,27 @@ export const make = (
         session = yield* reopen(failures, error && (yield* explained(error, queue, declarer)))
         closed = undefined
         options.onReconnect()
-        // Else it is over when the server has accepted the consumer.
+        // With credit, trouble is over only when the server has accepted the consumer.
         if (limit === 0) yield* trouble.over
         session.credit.set(limit)
       }
     })
 
     /**
-     * Declares again what was deleted. The server reports neither an exchange behind a delay queue, nor a binding, nor a level in the
-     * middle: messages go aside, or wait.
+     * Redeclares deleted objects. The server does not report a missing exchange after a delay queue, a missing binding
+     * or a missing level in between: messages would be diverted, or would wait.
      */
     const redeclared = Effect.gen(function* () {
       const { error, missing } = yield* declarer.refresh(planned, queue)
-      // What may not be declared may well be there.
+      // An object that must not be declared may still exist.
       lacking = error === undefined || missing.length === 0 ? undefined : { since: lacking?.since ?? now(), error }
       if (error !== undefined) return yield* error
       const objects = missing.map(({ _tag, name }) => `${_tag.toLowerCase()} ${name}`).join(", ")
       if (objects !== "") yield* Log.warning("declared deleted objects again", { queue, objects })
     })
     const refresh = Effect.andThen(
-      noted(queue, "cannot be declared again", redeclared),
-      noted(queue, "cannot be looked at", look)
+      noted(queue, "deleted objects of the queue could not be declared again", redeclared),
+      noted(queue, "the queue could not be inspected", look)
     )
     const refreshed = Effect.suspend(() => (session?.isOpen() === true ? refresh : Effect.void))
 

@@ -8,24 +8,24 @@ import * as Unacknowledged from "./unacknowledged.ts"
 interface Dependencies {
   readonly channel: Client.Channel
   readonly credit: Credit
-  /** Called when the channel is found closed before it has said so. */
+  /** Called when the channel is found closed before its close event. */
   readonly end: () => void
   readonly isOpen: () => boolean
-  /** Runs a function so many milliseconds later. */
+  /** Runs a function after this many milliseconds. */
   readonly after: (millis: number, run: () => void) => void
-  /** Called with the number of frames. */
+  /** Called with the number of written frames. */
   readonly wrote: (frames: number) => void
 }
 
-/** How a message goes back into its queue. */
+/** How a message is requeued. */
 type Return = Parameters<Settler["requeue"]>[1]
 
-/** Milliseconds for which an acknowledgement waits at most. */
+/** Milliseconds that an ack waits at most. */
 const maxWait = 5
 
 /**
- * Acknowledgements in as few frames as can be. For each frame a quorum queue works and delivers apart, so that those behind a
- * copy that is not stored yet wait for it: one frame is for all of them.
+ * Writes acks in as few frames as possible. A quorum queue processes each frame separately. So acks of deliveries after
+ * a copy that is not stored yet wait for the copy, and one frame acks them all.
  */
 const acknowledgements = (
   { after, channel, credit, isOpen }: Dependencies,
@@ -44,7 +44,7 @@ const acknowledgements = (
     })
   }
 
-  /** False when the channel has gone. */
+  /** Returns false if the channel is closed. */
   const acknowledge = (receipts: ReadonlyArray<Receipt>, mayWait: boolean): boolean => {
     if (!isOpen()) return false
     const last = unacknowledged.endOfRun()
@@ -79,9 +79,9 @@ const acknowledgements = (
 }
 
 /**
- * Messages that go back into their queue, at the end of the job and after lowered credit. Often the credit falls because the
- * message goes back. If the server had the message back before the cancel, it would deliver it to the consumer that is
- * cancelled next and take it back again, which servers before 4.3 count as one more delivery.
+ * Requeues messages at the end of the job and after lowered credit. Often the credit falls because a message is
+ * requeued. If the server got the message before the cancel, it would deliver it to the consumer that is about to be
+ * cancelled and take it back, which servers before 4.3 count as one more delivery.
  */
 const returns = (
   { credit, isOpen }: Dependencies,
@@ -109,7 +109,7 @@ export const make = (dependencies: Dependencies): Settler => {
   const { channel, credit, end, isOpen, wrote } = dependencies
   const unacknowledged = Unacknowledged.make<Receipt>()
 
-  /** Writes frames, one by default. */
+  /** Writes frames, by default one. */
   const write = (frame: () => void, frames = 1): boolean => {
     try {
       frame()

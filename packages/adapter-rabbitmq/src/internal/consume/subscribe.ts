@@ -1,4 +1,4 @@
-/** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
+/** Opens a subscription: the sessions of its queue, and the settling of its deliveries. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -11,8 +11,9 @@ import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
 /**
- * Replaces a returned message by a copy that carries the count, where the server would count no further: a message that
- * kills its process would come for ever, or be given up. Where no copy can be made, it is delivered as it is.
+ * Replaces a returned message with a copy that carries the count, if the server would not count further. Otherwise a
+ * message that crashes its process would be redelivered forever, or the server would dead-letter it early. If no copy
+ * can be made, the message is delivered as it is.
  */
 const replacer =
   (
@@ -36,14 +37,16 @@ const replacer =
     fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
   }
 
-/** Consumes a planned queue for as long as the scope lives. */
+/** Consumes a planned queue until the scope closes. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
   planned: Plan,
   env: WaitLoop.Dependencies & {
-    /** Plans the queue again: it may have been deleted, and made otherwise. */
+    /** Plans the queue again after it may have been deleted and recreated with other arguments. */
     readonly replan: Effect.Effect<Plan, BrokerError.BrokerError>
-    /** Plans the queue as it is at this moment: its limit may be another one. `undefined` where nobody tells. */
+    /**
+     * Plans the queue as it is now, because its limit may have changed. `undefined` if the server does not describe it.
+     */
     readonly inspected: Effect.Effect<Plan | undefined, BrokerError.BrokerError>
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
@@ -94,7 +97,7 @@ export const subscribe = (
       const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
       if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns)) {
-        // Another message than the one whose returns it tells.
+        // The name is not unique, so the returns in the header may be another message's.
         const attempts = delivery.attempts - formerReturns
         return options.onDelivery({ ...delivery, native: delivery.native, attempts, redelivered: false })
       }

@@ -1,6 +1,6 @@
 /**
- * Messages that the server has taken back from a consumer whose handler was longer than the consumer timeout. From 4.3 on
- * the server does not count that as a failed delivery, so that this process does, as long as it lives.
+ * Messages that the server took back from a consumer because the handler exceeded the consumer timeout. From 4.3 on the
+ * server does not count this as a failed delivery, so this process counts it while it lives.
  * https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout
  */
 import { BoundedMap } from "@requeue/core/port"
@@ -15,10 +15,10 @@ export interface TakenBack {
   readonly count: (message: Incoming) => number
 }
 
-/** Messages that are remembered. */
+/** The number of messages to remember. */
 const limit = 10_000
 
-/** Nothing was taken back, at first. */
+/** Starts without counts. */
 export const make = (): TakenBack => {
   const counts = BoundedMap.make<number>(limit)
   return {

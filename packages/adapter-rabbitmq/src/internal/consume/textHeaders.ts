@@ -1,8 +1,10 @@
-/** The headers of a message as handlers see them. Pure, and total: whatever a foreign producer wrote is shown as text. */
+/**
+ * The headers of a message as handlers see them. Pure and total: any value that a foreign producer wrote becomes text.
+ */
 import type { Properties } from "../client.ts"
 import * as Wire from "../wire.ts"
 
-/** The producer's headers, and the content's type and encoding unless there are headers of these names. */
+/** Returns the producer's headers, plus content type and content encoding unless headers have these names. */
 export const textHeaders = (properties: Properties): Readonly<Record<string, string>> => {
   const { contentEncoding, contentType, headers: native = {} } = properties
   const headers: Record<string, string> = {}
@@ -12,11 +14,11 @@ export const textHeaders = (properties: Properties): Readonly<Record<string, str
   for (const name in native) {
     if (Wire.isOwn(name) || Wire.isServers(name)) continue
     const value = textOf(native[name])
-    // To assign it would lose it. To define all of them costs each message a microsecond.
+    // Assigning `__proto__` would lose it. Defining every header would cost each message a microsecond.
     if (name === "__proto__") Object.defineProperty(headers, name, { value, enumerable: true })
     else headers[name] = value
   }
-  // A handler sees them, and the next copy carries them.
+  // The handler and the next copy share them.
   return Object.freeze(headers)
 }
 

@@ -1,4 +1,4 @@
-/** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
+/** Converts an AMQP message to a delivery. Pure and total: any message of a foreign producer can be consumed. */
 import { type Delivery, Digest, Failure, Metadata } from "@requeue/core/port"
 import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
@@ -11,11 +11,11 @@ import { textHeaders } from "./textHeaders.ts"
 
 type Native = Readonly<Record<string, unknown>>
 
-/** The queue that a message comes from. */
+/** The queue that delivers a message. */
 export interface Source {
   readonly type: Type
   readonly serverVersion: string
-  /** Whether a message that comes out of our own delay queue may still have to wait. */
+  /** Whether a message from the adapter's delay queue may still have to wait. */
   readonly keepsNotBefore: boolean
   /** Delay queues whose delays a policy of the server ends early. Default: none. */
   readonly early?: ReadonlySet<string> | undefined
@@ -23,25 +23,26 @@ export interface Source {
   readonly now: () => number
 }
 
-/** A delivery without its receipt, and facts for the receipt. */
+/** A delivery without its receipt, plus facts for the receipt. */
 export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   readonly redelivered: boolean
-  /** How often the server counts this copy as returned. */
+  /** How often this copy was returned to the queue, by the server's count. */
   readonly returns: number
-  /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
+  /** The same for the copies before this one; `undefined` if it replaces none. */
   readonly formerReturns: number | undefined
-  /** Whether it carries metadata of ours. */
+  /** Whether the message carries Requeue's metadata. */
   readonly isOurs: boolean
   /**
-   * Whether its returns may be those of browsers, as those of a dead letter that no consumer has got yet. They use up no attempts. A
-   * consumer that gets such a letter replaces it by a copy whose returns count from 0.
+   * Whether browsing may have caused the returns, as for a dead letter that no consumer has received yet. They use up
+   * no attempts. A consumer that receives such a letter replaces it with a copy whose returns count from 0.
    */
   readonly isUncounted: boolean
 }
 
 /**
- * Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. One that
- * brings out a fault of ours is given up with its bytes: thrown from here, it would end the connection, and every one after it.
+ * Reads a message. A message without Requeue's metadata is foreign: its first attempt, published at its timestamp or
+ * now. A message that triggers a bug here becomes unreadable and keeps its bytes. An exception would end the
+ * connection, and every later one too.
  */
 export const toDelivery = (message: Incoming, source: Source): Decoded => {
   try {
@@ -76,7 +77,7 @@ const decoded = (message: Incoming, source: Source): Decoded => {
     headers: textHeaders(message.properties),
     attempts: metadata.attempts + 1 + (formerReturns ?? 0) + (isUncounted ? 0 : returns),
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
-    // A copy that has taken the place of a returned message has its name.
+    // A replacement of a returned message has the same name.
     redelivered: message.fields.redelivered || formerReturns !== undefined,
     returns,
     formerReturns,
@@ -85,28 +86,29 @@ const decoded = (message: Incoming, source: Source): Decoded => {
   }
 }
 
-/** The metadata, with its origin where the server itself has made it a dead letter. */
+/** Adds the origin if the server itself made the message a dead letter. */
 const withOrigin = (metadata: Metadata.Metadata, message: Incoming, now: () => number): Metadata.Metadata => {
   const deadLetter = metadata.deadLetter ?? givenUp(message, metadata.attempts, now)
   return deadLetter === metadata.deadLetter ? metadata : { ...metadata, deadLetter }
 }
 
 /**
- * The server's count of this copy's returns.
+ * Returns the server's count of this copy's returns.
  *
  * | server | header | counts |
  * | --- | --- | --- |
  * | quorum, before 4.3 | `x-delivery-count` | every return |
  * | quorum, from 4.3 | `x-delivery-count` | failed deliveries |
- * | quorum, from 4.3 | `x-acquired-count` | every return, those that were given back as well |
+ * | quorum, from 4.3 | `x-acquired-count` | every return, releases included |
  * | classic, or unknown | `redelivered` | whether there was any return |
  *
- * A producer can send these headers too, as a shovel does with a message that was browsed. The server writes over them
- * when it counts: from the first return on, but from 4.3 on, `x-delivery-count` from the first failure on.
+ * A producer can send these headers too: a shovel does so with a browsed message. The server overwrites them when it
+ * counts. It does so from the first return on. From 4.3 on, it writes `x-delivery-count` only from the first failure
+ * on.
  */
 const returnsOf = ({ fields: { redelivered } }: Incoming, native: Native, source: Source): number => {
   if (!redelivered) return 0
-  // On a queue that may be classic, a count may be a producer's.
+  // On a queue that may be classic, the count may be the producer's.
   if (source.type !== "quorum") return 1
   const count = countOf(native["x-delivery-count"])
   const isSent = Version.hasFailureCount(source.serverVersion) && count > countOf(native["x-acquired-count"])
@@ -117,9 +119,9 @@ const countOf = (header: unknown): number =>
   typeof header === "number" && Number.isSafeInteger(header) && header > 0 ? Math.min(header, Metadata.countLimit) : 0
 
 /**
- * Whether a delay queue kept this copy for the whole of its delay. Then the server's clock has decided, and the
- * consumer's, which may be behind, is not asked. A copy is published without `x-death`, so that any record is its own. One of a
- * queue whose delays end `early` proves nothing of the whole.
+ * Whether a delay queue held this copy for its whole delay. Then the server's clock has decided, and the consumer's
+ * clock, which may be behind, is ignored. A copy is published without `x-death`, so every record is from this copy. The
+ * record of a queue whose delays end `early` proves nothing.
  */
 const hasWaited = (native: Native, early?: ReadonlySet<string>): boolean => {
   const expired = Wire.deathsOf(native).filter(({ reason }) => reason === "expired")
@@ -129,19 +131,19 @@ const hasWaited = (native: Native, early?: ReadonlySet<string>): boolean => {
 const foreign = ({ content, properties }: Incoming, now: () => number): Metadata.Metadata => {
   const { messageId, timestamp } = properties
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
-  // AMQP's timestamps are in seconds.
+  // AMQP timestamps are in seconds.
   return typeof timestamp === "number" && timestamp > 0
     ? Metadata.make(shortId(id), timestamp * 1000)
     : Metadata.undated(shortId(id), now())
 }
 
-/** An id that is not too long. The end of one that was cut is a digest, so that others which begin alike stay others. */
+/** Shortens an id that is too long. A digest replaces its end, so ids with the same start stay different. */
 const shortId = (id: string): string => {
   if (id.length <= Metadata.idLimit) return id
   const end = `~${Digest.hex(id)}`
   return `${id.slice(0, Metadata.idLimit - end.length)}${end}`
 }
 
-/** An id from the message itself: the same at every delivery. */
+/** Makes an id from the message itself, the same at every delivery. */
 const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
   `amqp-${Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`))}`

@@ -1,4 +1,4 @@
-/** From the properties of a delivered message to the facts that a handler may ask for. Pure, and total. */
+/** Converts the properties of a delivered message to the facts for handlers. Pure and total. */
 import type { Message } from "@requeue/core/port"
 import type { Properties } from "../client.ts"
 import { told } from "../native.ts"
@@ -6,10 +6,10 @@ import { told } from "../native.ts"
 const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-/** The delivery mode of a message that a restart of the server takes away. Without any, a message is such a one. */
+/** The delivery mode of a message that a server restart deletes; also the default. */
 const transient = 1
 
-/** The facts of a message that was sent to this queue, if it was sent to one. */
+/** Returns the facts of a message. `queue` is the routing key of a message that was sent directly to its queue. */
 export const toNative = (properties: Properties, queue: string): Message.Native => {
   const { deliveryMode = transient, headers = {}, published = { exchange: "", routingKey: queue } } = properties
   const seconds = number(properties.timestamp)

@@ -1,36 +1,36 @@
-/** The deliveries of a channel that the server waits for, in their order. */
+/** The unsettled deliveries of a channel, in order. */
 
-/** A delivery, and how far its answer is. */
+/** A delivery, and the state of its settlement. */
 export interface Member {
   /** The delivery tag, which grows with every delivery of a channel. */
   readonly tag: number
-  /** `claimed`: somebody settles it. `acking`: its acknowledgement is about to be written. */
+  /** `claimed`: it is being settled. `acking`: its ack is about to be written. */
   state: "open" | "claimed" | "acking" | "answered"
 }
 
 /** See https://www.rabbitmq.com/docs/confirms#consumer-acks-multiple-parameter */
 export interface Unacknowledged<A extends Member> {
   readonly add: (member: A) => void
-  /** All that are unanswered. */
+  /** Returns all unanswered deliveries. */
   readonly all: () => ReadonlyArray<A>
-  /** The oldest that is unanswered, after {@link endOfRun}. */
+  /** Returns the oldest unanswered delivery, after {@link endOfRun}. */
   readonly oldest: () => A | undefined
-  /** A frame of its own has answered it. */
+  /** Marks a delivery that its own frame has answered. */
   readonly answered: (member: A) => void
   /**
-   * The tag up to which one frame acknowledges everything that is unanswered, because all of it is `acking`; what the
-   * frame covers is `answered` then. `undefined` when the oldest delivery is not `acking`.
+   * Returns the tag up to which one frame acks all unanswered deliveries, because all of them are `acking`, and marks
+   * them `answered`. Returns `undefined` when the oldest delivery is not `acking`.
    */
   readonly endOfRun: () => number | undefined
 }
 
-/** Answered members that may be kept behind an older one before they are swept out. */
+/** Answered members to keep after an older unanswered one before they are removed. */
 const sweepFrom = 64
 
-/** Nothing, at first. Every operation takes constant time, in the long run. */
+/** Starts empty. Every operation takes amortized constant time. */
 export const make = <A extends Member>(): Unacknowledged<A> => {
   let members: Array<A> = []
-  /** The answered ones among the members. */
+  /** The number of answered members. */
   let answered = 0
 
   return {

@@ -1,4 +1,4 @@
-/** The consumer of a `waitLoop`'s waiting queue: messages that are due go to work, the others go round again. */
+/** The consumer of a `waitLoop`'s waiting queue: sends due messages to the work queue and the others around again. */
 import { type BrokerError, Metadata } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,18 +9,18 @@ import { originalOf, type Received } from "./receipt.ts"
 import type * as Opening from "./opening.ts"
 import * as Sessions from "./sessions.ts"
 
-/** The broker's own, for subscriptions that send messages on. */
+/** The broker's parts for subscriptions that send messages on. */
 export interface Dependencies extends Opening.Dependencies {
   readonly sender: Sender
 }
 
-/** Messages that are moved on at a time. */
+/** Messages that are moved at a time. */
 const credit = 100
 
-/** The time until a message that could not be moved on is tried again. */
+/** The pause before a message that could not be moved is retried. */
 const pause = Duration.seconds(1)
 
-/** Moves the messages of `waiting` on for as long as the scope lives. */
+/** Moves the messages of `waiting` on until the scope closes. */
 export const run = (
   plan: Plan,
   waiting: string,
@@ -36,7 +36,7 @@ export const run = (
     env.fork(
       Effect.matchEffect(env.sender.send([{ message, plan, original }]), {
         onSuccess: () => Effect.sync(() => settler.ack([receipt])),
-        // It would be back at once, and refused again.
+        // An immediate requeue would be redelivered at once, and would fail again.
         onFailure: () =>
           Effect.delay(
             Effect.sync(() => settler.requeue(receipt, "Nack")),

@@ -11,48 +11,48 @@ const failure = (queue: string, reason: BrokerError.Reason, detail: string): Bro
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
 
 const lost = (queue: string): BrokerError.BrokerError =>
-  failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
+  failure(queue, "ConnectionLost", "the channel that delivered the message is closed; the server redelivers it")
 
 /**
- * The fate of a delivery whose channel lives, and whose copy was not stored. What is declared for a copy is declared
- * before it is published: whatever became of that, nothing was published.
+ * Returns the fate of a delivery whose channel is open and whose copy was not stored. The objects for a copy are
+ * declared before it is published: when a declaration fails, nothing was published.
  */
 export const fateOf = (error: BrokerError.BrokerError): Broker.Fate => {
   const fate = Broker.fateOf(error)
   return fate === "unknown" && error.operation === "declare" ? "transient" : fate
 }
 
-/** A message that must be stored before its original is acknowledged. */
+/** A message that must be stored before its original is acked. */
 interface Copy {
   readonly message: Outgoing.Outgoing
   readonly original: Properties
 }
 
-/** The queue that delivered, and what settlements become. */
+/** The queue that delivered, and how to settle. */
 interface Dependencies {
   readonly queue: string
   readonly toCommand: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
-  /** Publishes each copy on its own account; `confirmed` is called with the index of each as soon as it is stored. */
+  /** Publishes each copy separately; calls `confirmed` with a copy's index as soon as it is stored. */
   readonly publish: (
     copies: ReadonlyArray<Copy>,
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
   /**
-   * Remembers the name of an acknowledged copy. A server that is killed forgets acks that were written, and delivers again; that is
-   * acknowledged. The core knows of settlements that have failed, and these have not. Nor could it know: a retry that was
-   * a reject comes back with the same name, to be run, and one that was a copy is to be acknowledged.
+   * Remembers the name of an acked copy. A server that is killed forgets acks that were written and redelivers the
+   * message, which is then acked again. Core cannot do this: it remembers only failed settlements. A retry by reject is
+   * redelivered with the same name and must run; a retry by copy must be acked.
    */
   readonly settled: (name: string) => void
 }
 
-/** Tells of a delivery that could not be settled. Default: it is `lost`. */
+/** Reports a delivery that could not be settled. Default: it is `lost`. */
 type Fail = (
   delivery: Delivery.Delivery,
   error: BrokerError.BrokerError,
   more?: Pick<Broker.SettleFailure, "fate" | "smaller">
 ) => void
 
-/** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
+/** Acks to write, by channel, and copies to publish. */
 interface Remaining {
   readonly acks: Map<Settler, Array<Delivery.Delivery>>
   readonly copies: Array<readonly [Delivery.Delivery, Copy]>
@@ -61,13 +61,13 @@ interface Remaining {
 type Requests = ReadonlyArray<Broker.SettleRequest>
 type Failures = ReadonlyArray<Broker.SettleFailure>
 
-/** Promises that the settlements wait for: they are written after lowered credit, where there is any to be written. */
+/** Returns promises that must resolve before settlements are written: lowered credit is written first. */
 const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
   const barriers: Array<Promise<void>> = []
   let last: Settler | undefined
   for (const { delivery } of requests) {
     const { settler } = receiptOf(delivery)
-    // Almost always it is that of all.
+    // Almost always all requests have one settler.
     const barrier = settler === last ? undefined : settler.barrier()
     if (barrier !== undefined) barriers.push(barrier)
     last = settler
@@ -75,7 +75,7 @@ const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
   return barriers
 }
 
-/** Claims the deliveries, and puts back at once those that only go back into their queue. */
+/** Claims the deliveries, and requeues those that only go back into their queue. */
 const begin = (
   requests: Requests,
   { fail, queue, toCommand }: Pick<Dependencies, "queue" | "toCommand"> & { readonly fail: Fail }
@@ -110,14 +110,14 @@ const begin = (
   return remaining
 }
 
-/** The `settle` of a subscription. */
+/** Makes the `settle` of a subscription. */
 export const make = ({ publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
   const remember = (delivery: Delivery.Delivery): void => {
     const name = identityOf(delivery)
     if (name !== undefined) settled(name)
   }
 
-  /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */
+  /** Publishes copies, and acks the original of each as soon as the copy is stored. */
   const store = (copies: Remaining["copies"], fail: Fail): Effect.Effect<void> => {
     const published = publish(
       copies.map(([, copy]) => copy),
@@ -125,7 +125,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
         const [delivery] = copies[index]!
         const receipt = receiptOf(delivery)
         receipt.settler.ack([receipt])
-        // Even if the ack cannot be written any more: the work is done.
+        // Even if the ack cannot be written: the work is done.
         remember(delivery)
       }
     )
@@ -146,12 +146,12 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
     })
 
-  /** Writes all that needs no copy, and answers what does. */
+  /** Writes all settlements that need no copy, and returns the rest. */
   const write = (requests: Requests) => {
     const failures: Array<Broker.SettleFailure> = []
     const fail: Fail = (delivery, error, more = { fate: "lost" }) => failures.push({ delivery, error, ...more })
     const { acks, copies } = begin(requests, { fail, queue, toCommand })
-    // After those that go back, so that one frame acknowledges more.
+    // After the requeued ones: then one frame acks more.
     for (const [settler, deliveries] of acks) {
       if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
       else for (const delivery of deliveries) fail(delivery, lost(queue))
@@ -159,7 +159,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
     return { copies, fail, failures }
   }
 
-  /** Most settlements are acknowledgements, which wait for no answer. */
+  /** Settles requests that are all acks, as most are. Acks wait for no answer. */
   const acknowledge = (requests: Requests): Effect.Effect<Failures> =>
     Direct.make((onExit) => {
       const end = (): void => onExit(Exit.succeed(write(requests).failures))

@@ -1,13 +1,13 @@
-/** From a settlement to the command that carries it out. Pure. */
+/** Converts a settlement to the command that carries it out. Pure. */
 import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 import type { Type } from "../../RabbitMqQueue.ts"
 
 /**
  * A command to the server.
  *
- * - `Ack`: `basic.ack`; whatever is asked of a message that was acknowledged, or whose copy is stored.
+ * - `Ack`: `basic.ack`; for every settlement of a message that was acked, or whose copy is stored.
  * - `Reject`: `basic.reject` with requeue, which every version counts as a failed delivery.
- * - `Nack`: `basic.nack` with requeue, which is counted on servers before 4.3 only.
+ * - `Nack`: `basic.nack` with requeue, which only servers before 4.3 count.
  * - `Copy`: a publish, its confirmation, then `basic.ack`.
  */
 export type Command =
@@ -18,23 +18,23 @@ export type Command =
 
 export const Ack: Command = { _tag: "Ack" }
 
-/** Whether it is acknowledged, whatever the queue is and has counted. */
+/** Whether the settlement is an ack for every queue and count. */
 export const isAck = ({ _tag }: Settlement.Settlement): boolean => _tag === "Ack" || _tag === "Drop"
 
-/** The queue, and how far the server has counted this copy. */
+/** The queue, and the server's count for this copy. */
 export interface Input {
   /** The queue that delivered. */
   readonly queue: string
   readonly type: Type
-  /** Whether the message was acknowledged, or its copy stored, perhaps for an earlier delivery. */
+  /** Whether the message was acked, or its copy stored, perhaps for an earlier delivery. */
   readonly isSettled: boolean
-  /** How often the server has counted this copy as returned. */
+  /** How often this copy was returned to the queue, by the server's count. */
   readonly returns: number
-  /** Whether these may be those of browsers, and use up no attempts. */
+  /** Whether browsing may have caused these returns, which then use up no attempts. */
   readonly isUncounted: boolean
-  /** The number of returns after which the server itself gives up; `Infinity` for none; `undefined`: nobody has told. */
+  /** The number of returns after which the server dead-letters; `Infinity` for none; `undefined` if unknown. */
   readonly deliveryLimit: number | undefined
-  /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
+  /** The queue's own delay for the `count`th counted return; `undefined` if the queue does not delay. */
   readonly native: ((count: number) => number) | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -62,23 +62,23 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
 }
 
 /**
- * The parts of a queue's delivery limit. Up to the first, retries may give the message back; the rest is left for returns
- * that nobody asked for, as by a lost connection. From the second on, a copy takes the place of the message, and the
- * server counts from 0 again. So the server gives nothing up, whatever the policy allows, as long as copies can be made.
+ * Fractions of a queue's delivery limit. Below the first, a retry returns the message; the rest is a reserve for other
+ * returns, such as those of a lost connection. From the second on, a copy replaces the message and the server counts
+ * from 0 again. So the server never dead-letters a message early while copies can be made.
  */
 const parts = { asked: 1 / 2, replaced: 3 / 4 } as const
 
-/** Whether a rejected message would come back after its delay, counted, and before the server gives it up. */
+/** Whether a rejected message would be redelivered after its delay, counted, and before the server dead-letters it. */
 const canRequeue = (delay: number, { deliveryLimit, isUncounted, native, returns, type }: Input): boolean => {
   if (isUncounted) return false
-  // Classic queues do not count, and a limit that nobody has told may be the next return.
+  // Classic queues do not count, and an unknown limit may be reached at the next return.
   if (type !== "quorum" || deliveryLimit === undefined || returns + 1 >= deliveryLimit * parts.asked) return false
   return delay === (native === undefined ? 0 : native(returns + 1))
 }
 
 /**
- * Whether a copy must take the place of a message that has arrived, for the server not to lose count of it. Returns that
- * may be looks tell nothing; from its first delivery to a consumer that `isLimited` on, those of the copy count.
+ * Whether a copy must replace a message that has arrived, because the server would lose count of it. Returns that may
+ * come from browsing prove nothing. From its first delivery to a consumer that `isLimited`, the copy's returns count.
  */
 export const mustReplace = ({
   deliveryLimit,

@@ -103,7 +103,10 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     if ("delivery-limit" in policy) await policyOf(management!, queue, policy)
     const error = await refusal(queue, { ...passive(queue), management: management! })
     assert.match(error.message, /x-delivery-limit.*after \d deliveries, and the policy allows/)
-    assert.match(error.remedy ?? "", /again with an x-delivery-limit of 4 or more, and give it no less by a policy/)
+    assert.match(
+      error.remedy ?? "",
+      /^Recreate the queue with an x-delivery-limit of 4 or more, and set no lower limit in a policy/
+    )
     await raw(url, (channel) => channel.deleteQueue(queue))
     await make(url, queue, { "x-queue-type": "quorum", "x-delivery-limit": 4 })
     if ("delivery-limit" in policy) await policyOf(management!, queue, { "delivery-limit": 4 })
@@ -156,7 +159,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
         const error = await refusal(queue, { ...passive(queue), ...more })
         assert.match(error.detail, /x-overflow: when the queue is full, each retry/)
         const accept = `accept the loss by queues["${queue}"].arguments: { "x-overflow": "drop-head" }`
-        assert.include(error.remedy, `Make the queue again with x-overflow reject-publish, or ${accept}`)
+        assert.include(error.remedy, `Recreate the queue with x-overflow reject-publish, or ${accept}`)
       }
       await balance(
         url,
