@@ -31,7 +31,7 @@ export const shorten = (stack: string, fits: (stack: string) => boolean): string
   const few = withFrames(lines, 1)
   for (let end = few.length; end > 0; end--) {
     const text = few.slice(0, end).join("\n")
-    if (fits(text)) return text
+    if (text !== "" && fits(text)) return text
   }
   return undefined
 }
