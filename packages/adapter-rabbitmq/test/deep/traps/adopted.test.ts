@@ -102,7 +102,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     await raw(url, (channel) => channel.assertQueue(queue, { arguments: args }))
     if ("delivery-limit" in policy) await policyOf(management!, queue, policy)
     const error = await refusal(queue, { ...passive(queue), management: management! })
-    assert.match(error.message, /x-delivery-limit.*after \d deliveries, and the policy allows/)
+    assert.match(error.message, /x-delivery-limit.*after \d deliveries, but the policy allows/)
     assert.match(
       error.remedy ?? "",
       /^Recreate the queue with an x-delivery-limit of 4 or more, and set no lower limit in a policy/
@@ -157,7 +157,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
       await make(url, queue, { ...type, "x-max-length": 4 })
       for (const more of [{}, management === undefined ? {} : { management }]) {
         const error = await refusal(queue, { ...passive(queue), ...more })
-        assert.match(error.detail, /x-overflow: when the queue is full, each retry/)
+        assert.match(error.detail, /x-overflow: when the queue is full, each requeued retry/)
         const accept = `accept the loss by queues["${queue}"].arguments: { "x-overflow": "drop-head" }`
         assert.include(error.remedy, `Recreate the queue with x-overflow reject-publish, or ${accept}`)
       }
