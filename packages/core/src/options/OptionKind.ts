@@ -16,7 +16,7 @@ export interface OptionKind<out A = unknown> {
   readonly example?: string | undefined
   /** How a program writes options that belong inside this one, by name. Default: none. */
   readonly inside?: Readonly<Record<string, (value: string) => string>> | undefined
-  /** Whether a value given in place of all options was meant for this one. Default: {@link OptionKind.holds}. */
+  /** Whether a value given in place of all options was meant for this one. Default: `holds`. */
   readonly fits?: ((value: unknown) => boolean) | undefined
   /** The kinds of members by name, so an error can name the wrong one; `undefined` if not a container. Default: none. */
   readonly members?: ((value: unknown) => Readonly<Record<string, OptionKind>> | undefined) | undefined
