@@ -1,7 +1,7 @@
 /**
- * The topics and channels of a queue on NSQ, as data, and how its delays are kept.
+ * The topics and channels of a queue on NSQ, as data, with notes about its delays.
  *
- * When to use: to see the topics and channels that a consumer would make, before it does.
+ * When to use: to see which topics and channels a consumer would create.
  */
 import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Names from "./internal/names.ts"
@@ -17,7 +17,7 @@ type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "htt
 export interface Request {
   /** `topic`, or `topic/channel`. */
   readonly queue: string
-  /** The policy whose delays are to be kept. Default: retries without a delay. */
+  /** The retry policy, for its delays. Default: retries without a delay. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** The names of the dead-letter queues. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
@@ -30,7 +30,7 @@ export interface Plan {
   /** The queue of the copies that wait for their retry. */
   readonly retry: Queue
   readonly deadLetters: ReadonlyArray<Queue>
-  /** How nsqd keeps the delays of the policy, and the disadvantages of the options, for people. */
+  /** Human-readable notes: how nsqd keeps the policy's delays, and the drawbacks of the options. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -49,7 +49,9 @@ const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArra
     : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
 ]
 
-/** A queue of dead letters. What is published to a topic goes to all of its channels, that of the queue itself included. */
+/**
+ * Parses a dead-letter queue. It must not be in the queue's topic, whose channels would all receive the dead letters.
+ */
 const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Queue | Names.Refused => {
   const parsed = Names.parse(name, channel)
   if (Names.isRefused(parsed) || parsed.topic !== topic) return parsed
@@ -60,8 +62,8 @@ const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Qu
 }
 
 /**
- * The plan of a queue, or the error of a name that nsqd would refuse. Pure. `cap` is the longest delay that nsqd keeps by
- * itself, in milliseconds.
+ * Returns the plan of a queue, or an error when nsqd would refuse a name. Pure. `cap` is the longest delay that nsqd
+ * keeps, in milliseconds.
  *
  * @example
  * ```ts
@@ -100,7 +102,7 @@ export const make = (
 
 const line = (role: string, { channel, topic }: Queue): string => `${role}: topic ${topic}, channel ${channel}`
 
-/** The plan for people: a line for each queue and each note. */
+/** Formats the plan as text: one line for each queue and each note. */
 export const format = ({ deadLetters, notes, retry, source }: Plan): string =>
   [
     line("messages", source),

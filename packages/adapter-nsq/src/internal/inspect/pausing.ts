@@ -5,8 +5,8 @@ import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Places from "./places.ts"
 
 /**
- * Pauses a queue with its retries, or ends that. Answers why some nsqd, each with its error, are as they were. Fails with
- * `QueueMissing` when no nsqd has the channel.
+ * Pauses or resumes a queue with its retries. Returns the error of each nsqd that was not changed. Fails with
+ * `QueueMissing` if no nsqd has the channel.
  */
 export const setPaused = (
   dependencies: Places.PlacesDependencies,
