@@ -1,5 +1,5 @@
 /**
- * What NSQ reports about a delivered message: its nsqd, topic, channel, id, timestamp and attempts.
+ * NSQ's facts about a delivered message: its nsqd, topic, channel, id, timestamp and attempts.
  *
  * When to use: to log which nsqd a message is on, or to measure how long nsqd kept it.
  *

@@ -58,7 +58,7 @@ const findingsOfNode = (
       nsqd,
       isGood: !keepsNothing,
       detail: keepsNothing
-        ? "--mem-queue-size=0: a deferred message that finds no room in memory comes at once, and waits as a copy"
+        ? "--mem-queue-size=0: a deferred message without room in memory is delivered at once, and then waits as a copy"
         : `${Delay.format(maxReqTimeout)} at a time`
     },
     ...listed("topics", nsqd, missing, "all there", "missing until they are first used: "),

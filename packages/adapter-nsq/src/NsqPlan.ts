@@ -36,17 +36,17 @@ export interface Plan {
 
 const retriesOf = ({ retry }: Request, settings: Pick<Settings, "retry">, cap: number): string => {
   const longest = retry?.backoff === undefined ? 0 : Backoff.longest(retry.backoff)
-  if (settings.retry === "exact") return "retries are copies, so that their delays survive a restart of nsqd"
+  if (settings.retry === "exact") return "retries are copies: their delays survive a restart of nsqd"
   const native = `retries are requeued by nsqd, up to ${Delay.format(cap)}`
   return longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`
 }
 
 const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArray<string> => [
   retriesOf(request, settings, cap),
-  ...(settings.envelope === "never" ? ["what is sent is a bare body: its id and headers are lost"] : []),
+  ...(settings.envelope === "never" ? ["with envelope: never, bodies are sent without id and headers"] : []),
   ...(settings.http && settings.create
     ? []
-    : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
+    : ["topics and channels are created on first use: until then, deferred messages wait longer"])
 ]
 
 /**

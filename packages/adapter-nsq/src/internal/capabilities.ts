@@ -32,7 +32,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: http, inFlight: http, delayed: http },
-    ...(http ? {} : { countsRemedy: "Leave the option http on: nsqd counts by its HTTP interface alone" }),
+    ...(http ? {} : { countsRemedy: "Leave the option http on: only nsqd's HTTP interface reports counts" }),
     tellsMissing: http,
     exactCounts: false,
     uncountedBrowse: false

@@ -195,7 +195,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       else reject(error)
     }
     signal.addEventListener("abort", () => {
-      if (!isReady) destroy(new Error("nobody waits for the connection any more"))
+      if (!isReady) destroy(new Error("the connection attempt was cancelled"))
     })
     /** Reads the answer to `IDENTIFY`, before anything else is sent. Returns whether the connection may be used. */
     const mayGoOn = (answer: string): boolean => {

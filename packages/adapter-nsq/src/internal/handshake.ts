@@ -22,13 +22,13 @@ interface Asked {
 /** How refusals begin. `toBrokerError` finds their remedies by these texts. */
 export const refusals = {
   notNsq: "the server does not speak NSQ",
-  noTls: "TLS was asked for, and nsqd answers that it has none",
-  early: "nsqd was heard in the clear after it had agreed to TLS",
+  noTls: "tls is set, but nsqd does not offer TLS",
+  early: "nsqd sent unencrypted data after it had agreed to TLS",
   clear: "authSecret would be sent in the clear",
-  noSecret: "nsqd wants a secret, and there is none"
+  noSecret: "nsqd requires a secret, but authSecret is not set"
 } as const
 
-export const remedyInClear = "Set tls, or authInClear: true where nobody can listen"
+export const remedyInClear = "Set tls, or set authInClear: true on a trusted network"
 
 /** Returns the refusal of a host that would receive the secret unencrypted; `undefined` for others. */
 export const refusalOf = (
@@ -46,7 +46,7 @@ export const read = (answer: string, { compression, secret, tls }: Asked): Hands
   if (compression !== "none" && !has(compression)) {
     notes.push(`nsqd does not offer ${compression}: this connection is not compressed`)
   }
-  if (secret !== undefined && !wantsSecret) notes.push("nsqd wants no secret: authSecret was not sent")
+  if (secret !== undefined && !wantsSecret) notes.push("nsqd does not require a secret: authSecret was not sent")
   const refusal =
     tls !== undefined && !has("tls_v1")
       ? refusals.noTls

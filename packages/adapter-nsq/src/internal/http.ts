@@ -84,7 +84,7 @@ export const parse = <A>(
   Effect.suspend(() => {
     const parsed = read(json)
     if (parsed !== undefined) return Effect.succeed(parsed)
-    const detail = `the answer is none of NSQ's: ${String(JSON.stringify(json)).slice(0, 200)}`
+    const detail = `the response is not from NSQ: ${String(JSON.stringify(json)).slice(0, 200)}`
     return Effect.fail(failure(context, base, { reason: "ConnectionFailed", detail }))
   })
 

@@ -26,7 +26,7 @@ const largest = 8 * 1024 * 1024
 const read = async (response: IncomingMessage): Promise<string> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
-  // Without an encoding the chunks are bytes, which Node's types do not express.
+  // Cast, because Node's types do not express that the chunks are bytes without an encoding.
   for await (const chunk of response as AsyncIterable<Uint8Array>) {
     size += chunk.length
     if (size > largest) throw new Error("the answer has more than 8 MiB")

@@ -94,8 +94,10 @@ export const parse = (name: string, defaultChannel: string): Queue | Refused => 
   }
   const [topic = "", channel = defaultChannel, ...rest] = name.split("/")
   if (rest.length > 0) return refuse(`${JSON.stringify(name)} has more than one slash`)
-  if (!isLegal(topic)) return refuse(`${JSON.stringify(topic)} is no topic's name`)
-  return isLegal(channel) ? { topic, channel, isOwn: false } : refuse(`${JSON.stringify(channel)} is no channel's name`)
+  if (!isLegal(topic)) return refuse(`${JSON.stringify(topic)} is not a valid topic name`)
+  return isLegal(channel)
+    ? { topic, channel, isOwn: false }
+    : refuse(`${JSON.stringify(channel)} is not a valid channel name`)
 }
 
 /** Whether two names are the same queue. */

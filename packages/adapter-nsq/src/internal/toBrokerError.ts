@@ -55,7 +55,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/^E_(FIN|REQ|TOUCH)_FAILED/, { reason: "LeaseLost", remedy: remedies.lease }],
   [
     /^E_(PUB|MPUB|DPUB|SUB)_FAILED/,
-    { reason: "Throttled", remedy: "Look at nsqd's log: is its disk full, does it end?" }
+    { reason: "Throttled", remedy: "Check nsqd's log: its disk may be full, or it may be shutting down" }
   ],
   [/^E_/, { reason: "Unsupported" }],
   [new RegExp(`^${refusals.notNsq}`), { reason: "ConnectionFailed", remedy: remedies.protocol }],

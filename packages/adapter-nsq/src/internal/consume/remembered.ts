@@ -1,5 +1,5 @@
 /**
- * What this process remembers about messages that may be redelivered.
+ * Messages that may be redelivered, as this process remembers them.
  *
  * `REQ` carries no metadata, and a restarted nsqd forgets how long it had to defer a message: this process remembers
  * it. `FIN` has no answer: a finished message may be redelivered, because nsqd did not read the command, or because the

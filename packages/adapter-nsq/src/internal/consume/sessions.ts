@@ -84,7 +84,7 @@ export const connect = (
           const context = { operation: "settle", queue, node: node.name }
           return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
         }
-        const note = refused === "lost" ? "a lease was lost" : "nsqd took a message back before its settlement"
+        const note = refused === "lost" ? "a lease was lost" : "nsqd requeued a message before its settlement"
         fork(Log.warning(note, { queue, nsqd: node.name, errorMessage: text }))
       },
       closed: () => {

@@ -51,12 +51,12 @@ const told = ({ clients, delayed, inFlight, ready }: NsqdStats.Depths): Backlog.
   oldest: ready === 0 ? 0 : undefined,
   consumers: clients,
   remarks: {
-    ...(delayed === 0 ? {} : { backoff: "nsqd tells how many messages are deferred, and not until when" }),
-    ...(ready === 0 ? {} : { oldest: "nsqd tells no age of messages" })
+    ...(delayed === 0 ? {} : { backoff: "nsqd reports how many messages are deferred, but not when they are due" }),
+    ...(ready === 0 ? {} : { oldest: "nsqd does not report the age of messages" })
   }
 })
 
-const withoutHttp = "nsqd tells its numbers over HTTP, which http: false has turned off"
+const withoutHttp = "nsqd reports counts over HTTP, which http: false disables"
 
 /** The numbers that come over HTTP. */
 const byHttp: ReadonlyArray<Backlog.Field> = ["ready", "inFlight", "delayed", "backoff", "oldest", "consumers"]

@@ -17,8 +17,8 @@ import type * as Places from "./places.ts"
 
 const losses = {
   ConnectionLost:
-    "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted",
-  LeaseLost: "nsqd lends a message for its --max-msg-timeout at most, and takes it back when it cannot extend its lease"
+    "a connection was lost; nsqd requeues its messages when their lease ends, unless their topic was deleted",
+  LeaseLost: "nsqd leases a message for at most --max-msg-timeout, and requeues it when the lease cannot be extended"
 }
 
 /** Opens a browser of ready messages. `counting` counts them on each nsqd. */

@@ -38,7 +38,7 @@ const toPlan = (plan: NsqPlan.Plan, request: Adapter.PlanRequest, settings: Sett
   notes: [...plan.notes, ...losses(settings)]
 })
 
-const withoutHttp = "only nsqd's HTTP interface tells: set http: true"
+const withoutHttp = "only nsqd's HTTP interface reports this: set http: true"
 
 /** Whether an object exists on the nsqd that have answered. */
 const stateOf = (

@@ -25,7 +25,7 @@ export const setPaused = (
       operation,
       queue,
       reason: "QueueMissing",
-      detail: "no nsqd that answers has its channel",
-      remedy: "Look at its name; requeue create makes what is missing"
+      detail: "no nsqd that answers has the channel of the queue",
+      remedy: "Check the queue's name, or create its channel with requeue create"
     })
   })

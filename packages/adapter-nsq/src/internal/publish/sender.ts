@@ -108,7 +108,7 @@ const givenUp = (queue: string | undefined): BrokerError.BrokerError =>
     operation: "publish",
     queue,
     reason: "ConnectionFailed",
-    detail: "it was given up before it was written to an nsqd",
+    detail: "the publish was cancelled before it was written to an nsqd",
     remedy: "Send it again"
   })
 

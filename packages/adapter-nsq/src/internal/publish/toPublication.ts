@@ -57,7 +57,7 @@ export const toPublication = (
   const bare = () => publication(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   if (envelope === "never" && !target.isOwn) {
     return body.length === 0
-      ? refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
+      ? refusal(message, "Unsupported", "nsqd does not accept an empty message", `Set envelope: "always"`)
       : bare()
   }
   // The delay of a hop is the difference of two clocks, so the consumer also checks its due time.

@@ -41,11 +41,15 @@ const failure = (queue: string, reason: BrokerError.Reason, detail: string): Bro
 /** Returns why a delivery is no longer held. */
 const loss = (queue: string, isOpen: boolean): BrokerError.BrokerError =>
   isOpen
-    ? failure(queue, "LeaseLost", "the delivery was settled before, or its lease has ended; then nsqd delivers again")
+    ? failure(
+        queue,
+        "LeaseLost",
+        "the delivery was already settled, or its lease has ended and nsqd redelivers the message"
+      )
     : failure(
         queue,
         "ConnectionLost",
-        "the connection that delivered is gone; nsqd delivers again when the lease has ended"
+        "the connection of the delivery is lost; nsqd redelivers the message when its lease ends"
       )
 
 /** Returns the failure of a delivery that is no longer held. */
@@ -145,7 +149,7 @@ const contained = <A>(
   publish: () => Effect.Effect<A, BrokerError.BrokerError>
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.catchDefect(Effect.suspend(publish), (defect) =>
-    Effect.fail(failure(queue, "Unsupported", `its copy cannot be made: ${Failure.summarize(defect).message}`))
+    Effect.fail(failure(queue, "Unsupported", `the message cannot be copied: ${Failure.summarize(defect).message}`))
   )
 
 /** Extends leases. nsqd answers a `TOUCH` only if it fails, so the next call reports the failure. */
