@@ -89,7 +89,7 @@ const codecOf =
     const inner = OwnBytes.guard(codec)
     const { bare = "read" } = options
     const refuse = (): never => {
-      throw new EnvelopeError({ call, detail: `the body is no envelope, and bare bodies are refused` })
+      throw new EnvelopeError({ call, detail: `the body is not an envelope, and bare bodies are refused` })
     }
     const unread = (cause: unknown): never => {
       throw new EnvelopeError({ call, detail: "the content of the envelope cannot be read", cause })
@@ -144,7 +144,7 @@ const takeNotification: Take = (json) => {
   const [type, topic, text] = [textOf(json, "Type"), textOf(json, "TopicArn"), textOf(json, "Message")]
   if (topic === undefined || text === undefined || textOf(json, "MessageId") === undefined) return undefined
   if (type === "SubscriptionConfirmation" || type === "UnsubscribeConfirmation") {
-    const detail = `the body is a ${type} of ${topic}, and no message. Confirm the subscription by the SubscribeURL in it`
+    const detail = `the body is a ${type} of ${topic}, not a message. Confirm the subscription with its SubscribeURL`
     throw new EnvelopeError({ call: "EnvelopeCodec.sns", detail })
   }
   if (type !== "Notification") return undefined

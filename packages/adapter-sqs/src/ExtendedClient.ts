@@ -26,7 +26,7 @@ import * as SqsNative from "./SqsNative.ts"
 export interface Options extends StoreOptions {
   /** Size in bytes above which a body is stored in S3. Default: 262,144. */
   readonly threshold?: ClaimCheck.Options["threshold"]
-  /** What happens to a message whose object is missing: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
+  /** The fate of a message whose object is missing: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
   readonly lost?: ClaimCheck.Options["lost"]
   /** Whether to write the attribute of older versions, `SQSLargePayloadSize`. Both are read. Default: false. */
   readonly legacyAttribute?: boolean | undefined

@@ -40,7 +40,7 @@ const noDelay = (queue: string): BrokerError.BrokerError =>
     operation: "publish",
     queue,
     reason: "Unsupported",
-    detail: "a FIFO queue delays no single message",
+    detail: "a FIFO queue cannot delay single messages",
     remedy: "Send without a delay, or set DelaySeconds of the queue"
   })
 

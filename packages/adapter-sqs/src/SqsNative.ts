@@ -1,5 +1,5 @@
 /**
- * What SQS reports about a message: its attributes with their types, and its system attributes.
+ * SQS's facts about a message: its attributes with their types, and its system attributes.
  *
  * When to use: to send attributes that are not text, or to read foreign attributes, the sender, the sequence number or
  * other system attributes.

@@ -153,8 +153,8 @@ const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<st
       reason: "Unsupported",
       detail:
         source === undefined
-          ? "no queue's redrive policy names it, so that SQS moves none of its messages"
-          : `it is the dead-letter queue of ${names.join(", ")}, and SQS cannot tell where a dead letter of Requeue comes from`,
+          ? "no queue's redrive policy names it: SQS does not move its messages"
+          : `it is the dead-letter queue of ${names.join(", ")}, and SQS does not know the source of Requeue's dead letters`,
       remedy: `Use DeadLetters.redrive${source === undefined ? "" : ", which takes each letter back to its queue; or move all of them to one queue by the option to"}`
     })
   })

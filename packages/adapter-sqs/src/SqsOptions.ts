@@ -183,7 +183,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   // An error of the decoder would show the value, which may be a secret.
   if (misplaced !== undefined) {
     const remedy = "Write an access key as sqs://<access key>:<secret>@<host>, and all else in code or a config file"
-    return Result.fail(refuse(misplaced, "it is no parameter of a URL", remedy))
+    return Result.fail(refuse(misplaced, "it is not a parameter of the URL", remedy))
   }
   const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
   const requestTimeout = rest.requestTimeout ?? parameters["requestTimeout"]

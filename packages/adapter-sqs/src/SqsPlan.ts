@@ -149,7 +149,7 @@ const mismatch = (
   const other = letters.findIndex((letter) => letter.fifo !== fifo)
   if (other >= 0) {
     const kind = (isFifo: boolean) => (isFifo ? "FIFO" : "standard")
-    const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS wants them alike`
+    const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS requires both to be of the same kind`
     const remedy = fifo ? "End its name in .fifo" : "Give it a name without .fifo"
     return refuse(queue, "retry.deadLetter", detail, remedy)
   }
@@ -221,7 +221,7 @@ const notes = (
     lines.push(`SQS deletes a message that is ${Delay.format(settings.retention)} old: set retry.maxAge below that`)
   }
   if (name.fifo && settings.fifoRetry === "block") lines.push("a retried message holds up the others of its group")
-  if (name.fifo && settings.fifoRetry === "resend") lines.push("a retried message goes behind the others of its group")
+  if (name.fifo && settings.fifoRetry === "resend") lines.push("a retried message moves after the others of its group")
   return lines
 }
 

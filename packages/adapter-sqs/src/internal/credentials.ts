@@ -50,8 +50,8 @@ const checked = <I extends Identity>(identity: I): I => {
   for (const name of ["accessKeyId", "secretAccessKey", "sessionToken"]) {
     if (endsLine(Object(identity)[name])) faults.push(`${an(name)} ${lineEnd}`)
   }
-  if (typeof sessionToken !== "string") faults.push("a sessionToken that is no text")
-  if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is no Date")
+  if (typeof sessionToken !== "string") faults.push("a sessionToken that is not text")
+  if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is not a Date")
   if (faults.length === 0) return identity
   const error = new Error(`credentials answered ${faults.join(" and ")}`)
   error.name = "CredentialsProviderError"

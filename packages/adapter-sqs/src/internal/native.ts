@@ -50,14 +50,14 @@ const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
 
 /** Returns why SQS does not accept an attribute; `undefined` if it does. */
 const problemOf = (name: string, attribute: unknown): string | undefined => {
-  if (!Wire.isLegalAttribute(name, "-")) return "has a name that SQS does not take, or that is Requeue's own"
+  if (!Wire.isLegalAttribute(name, "-")) return "has a name that SQS does not accept, or that Requeue uses"
   const { type, value }: Partial<Attribute> = OptionKind.isObject(attribute) ? attribute : {}
   const [, kind] = (typeof type === "string" && type.length <= 256 && types.exec(type)) || []
   if (kind === undefined) return `must have a type, "String", "Number" or "Binary", got ${OptionKind.show(type)}`
   if (kind === "Binary")
-    return value instanceof Uint8Array && value.length > 0 ? undefined : "must have a value of bytes, and some"
+    return value instanceof Uint8Array && value.length > 0 ? undefined : "must have a value of bytes that is not empty"
   if (typeof value !== "string" || !Wire.isLegalAttribute(name, value))
-    return "must have a value of text, and some, in characters that SQS takes"
+    return "must have a value of text that is not empty, in characters that SQS accepts"
   return kind === "String" || number.test(value) ? undefined : "must have a value that is a number as text"
 }
 

@@ -32,13 +32,13 @@ const checks: { readonly [N in keyof Required<SdkOptions>]: Check } = {
       isFunction(Reflect.get(value, "send")) &&
       memberOf(Reflect.get(value, "config"), "serviceId") === "SQS"
   },
-  credentials: { expected: "a function that answers credentials", holds: isFunction },
+  credentials: { expected: "a function that returns credentials", holds: isFunction },
   requestHandler: {
     expected: "a request handler of the SDK, or the options of one",
     holds: (value) => OptionKind.isObject(value) && (!("handle" in value) || isFunction(value.handle))
   },
   endpoint: {
-    expected: "an http: or https: URL, or a function that answers one",
+    expected: "an http: or https: URL, or a function that returns one",
     holds: (value) => isFunction(value) || isHttp(value)
   }
 }
@@ -119,7 +119,7 @@ export const check = (
     }
     const twice = Object.entries(all).find(([, value]) => value !== undefined)?.[0]
     if (twice === "url")
-      return refuse("url", "it names a server, and client has an endpoint of its own", "Write sqs://<region>")
+      return refuse("url", "it names a server, but client has its own endpoint", "Write sqs://<region>")
     if (twice !== undefined) return refuse(twice, "client is given, and has its own", leave)
   }
   if (given.credentials !== undefined && accessKey)

@@ -9,7 +9,7 @@ export interface Context {
 }
 
 const remedyOfUnsent =
-  "Nothing was sent: see to what gives credentials and endpoint, such as the functions of these options"
+  "Nothing was sent: check the sources of credentials and endpoint, such as the functions in these options"
 
 /** A call has failed before its request was passed to the request handler. The cause has the reason. */
 export class NotSent extends Error {

@@ -1,6 +1,6 @@
 /**
- * What this process remembers about messages that may be redelivered, for one queue, also after its subscription has
- * ended. SQS and other processes do not know it.
+ * Messages of one queue that may be redelivered, as this process remembers them, also after its subscription has ended.
+ * SQS and other processes do not know them.
  */
 import { BoundedMap } from "@requeue/core/port"
 

@@ -62,7 +62,7 @@ const explained =
           operation: error.operation,
           queue: error.queue,
           reason: "QueueMissing",
-          detail: `there is no queue ${name} in account ${account}, or it is not for this identity`,
+          detail: `there is no queue ${name} in account ${account}, or this identity may not use it`,
           remedy: Names.inAccount(account)
         })
 

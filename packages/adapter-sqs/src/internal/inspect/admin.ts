@@ -93,9 +93,9 @@ const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlo
     ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
     ...(delayed === 0 && inFlight === 0
       ? {}
-      : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
+      : { backoff: "SQS does not report when hidden and delayed messages are due" }),
     ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
-    consumers: "SQS has no connections, so that it does not know who consumes"
+    consumers: "SQS has no connections, so it does not know its consumers"
   }
 })
 

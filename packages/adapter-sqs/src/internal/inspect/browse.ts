@@ -59,7 +59,7 @@ const noDelayed = (queue: string): BrokerError.BrokerError =>
     operation: "browse",
     queue,
     reason: "Unsupported",
-    detail: "SQS shows no message before it is due"
+    detail: "SQS does not show a message before it is due"
   })
 
 const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>

@@ -48,7 +48,13 @@ const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.PlanRequest): Reado
   const theirs = plan.queues.flatMap(({ name, redrive }) =>
     redrive === undefined
       ? []
-      : [{ from: name.name, to: redrive.to.name, label: `given up by SQS after ${redrive.maxReceiveCount} receives` }]
+      : [
+          {
+            from: name.name,
+            to: redrive.to.name,
+            label: `dead-lettered by SQS after ${redrive.maxReceiveCount} receives`
+          }
+        ]
   )
   return [...ours, ...theirs]
 }

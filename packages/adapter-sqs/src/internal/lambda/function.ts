@@ -38,7 +38,7 @@ export class MessagesNotDone extends Data.TaggedError("MessagesNotDone")<{
   readonly messageIds: ReadonlyArray<string>
 }> {
   override get message() {
-    return `${this.messageIds.length} messages of ${this.queue} come again; those that are done have been deleted`
+    return `${this.messageIds.length} messages of ${this.queue} are redelivered; completed messages have been deleted`
   }
 }
 
@@ -66,7 +66,7 @@ const leastRun = 500
 const noContext = new ConfigurationError.ConfigurationError({
   broker: "sqs",
   field: "context",
-  detail: "it does not tell the time that is left to the function",
+  detail: "it does not report the remaining time of the function",
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 
@@ -160,9 +160,7 @@ export const make = (
         return Effect.map(queues.ensure(planned, lease), (queueFound) => (found = queueFound))
       })
 
-    /**
-     * Runs the handler on all messages, until they are done or no more may begin. Returns how to end what has begun.
-     */
+    /** Runs the handler on all messages until they are done or no more may begin. Returns how to end the rest. */
     const run = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()

@@ -48,13 +48,13 @@ export const toPublication = (
     return refuse(
       queue,
       "Unsupported",
-      `the header ${illegal} is none that SQS takes: ${JSON.stringify(outgoing.headers[illegal]?.slice(0, 140))}`,
+      `the header ${illegal} is not accepted by SQS: ${JSON.stringify(outgoing.headers[illegal]?.slice(0, 140))}`,
       "Use 1 to 128 letters, digits and punctuation marks"
     )
   }
   const body = Wire.encodeBody(outgoing.body)
   if (body.encoding === "base64" && isFirst(metadata) && outgoing.body.length > Limits.bodySize) {
-    const detail = `the body is no text and has ${outgoing.body.length} bytes, the limit of such is ${Limits.bodySize}`
+    const detail = `the body is not text and has ${outgoing.body.length} bytes, the limit of binary bodies is ${Limits.bodySize}`
     return refuse(queue, "BodyTooLarge", detail, "Store the content elsewhere and send a reference to it")
   }
   const isCovered = delay > 0 && delay <= Limits.sendDelay && !fifo

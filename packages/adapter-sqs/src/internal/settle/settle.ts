@@ -119,14 +119,14 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   /** Returns why a delivery cannot be settled. */
   const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
     const receipt = receiptOf(delivery)
-    if (receipt.isSettling) return lost(queue, "the delivery was settled before")
+    if (receipt.isSettling) return lost(queue, "the delivery was already settled")
     if (!isExpired(receipt, env.now())) return undefined
     receipt.isSettling = true
     onEnd(delivery, "returned")
     // The message may still be in the queue, so the delete is tried, although SQS reports success in any case.
     const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
     if (isDone) env.fork(calls.deleteMessages([receipt.handle]))
-    return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
+    return lost(queue, "its visibility timeout had ended; SQS redelivers the message")
   }
 
   return (requests) =>

@@ -20,7 +20,7 @@ export type Command =
   | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
   | { readonly _tag: "Leave" }
 
-/** What the command depends on, besides delivery and settlement. */
+/** The facts that determine the command, besides delivery and settlement. */
 export interface Input {
   readonly queue: string
   readonly fifo: boolean
