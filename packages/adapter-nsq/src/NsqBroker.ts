@@ -1,9 +1,9 @@
 /**
  * Requeue on NSQ 1.x.
  *
- * Delivery semantics: at least once, as long as nsqd itself ends in order. A retry copy or dead letter is stored before
- * its original is finished. An nsqd that is killed loses the messages that it has in memory, in flight or deferred; the
- * documentation (docs/nsq.md) says how to lose fewer.
+ * Delivery semantics: at least once, while nsqd itself shuts down cleanly. A retry copy or dead letter is stored before
+ * its original is finished. A killed nsqd loses its messages in memory, in flight and deferred; docs/nsq.md describes
+ * how to lose fewer.
  */
 import {
   type Adapter,
@@ -37,7 +37,10 @@ import type { Item } from "./internal/publish/toPublication.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
-/** The message and its target. A redriven message goes to the retry topic: from the topic, every channel would get it. */
+/**
+ * Returns the message with its target. A redriven message goes to the retry topic: in the source topic, every channel
+ * would receive it.
+ */
 const placed = (target: Names.Queue, message: Outgoing.Outgoing): Item => {
   const isCopy = message.metadata.redrives > 0 && !target.isOwn
   return { message, target: isCopy ? Names.retry(target) : target, isCopy }
@@ -54,8 +57,8 @@ const missing = (queue: string): BrokerError.BrokerError => {
 }
 
 /**
- * Fails where a queue is missing: nsqd makes the topic of any publish, so that it is asked just before. Where it does not
- * answer, the queue may be there.
+ * Fails when a queue is missing. nsqd creates the topic of any publish, so the queues are checked first. If nsqd does
+ * not answer, the queue counts as present.
  */
 const present = (
   { counts }: Pick<Broker.Service["admin"], "counts">,
@@ -119,10 +122,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /**
- * A broker that lives as long as the scope.
+ * Makes a broker that closes with the scope.
  *
- * It connects at once. A wrong option, address or secret, and an nsqd that does not answer its limits, are errors now,
- * each with its remedy.
+ * Connects immediately. Fails with a remedy when an option, address or secret is wrong, or when nsqd does not report
+ * its limits.
  *
  * @example
  * ```ts
@@ -152,15 +155,15 @@ export const layerConfig = (
   Layer.effect(
     Broker.Broker,
     Effect.gen(function* () {
-      // Who has made Config has loaded it; others need not.
+      // Imported lazily: only layerConfig needs effect/Config.
       const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
       return yield* make(yield* unwrap(options))
     })
   )
 
 /**
- * Serves `nsq:` URLs: `nsq://:secret@host:4150?tls=true&lookupd=host:4161&channel=billing`. Every option but certificates
- * and functions can be in the query; times are in milliseconds.
+ * Serves `nsq:` URLs: `nsq://:secret@host:4150?tls=true&lookupd=host:4161&channel=billing`. The query accepts every
+ * option except certificates and functions; times are in milliseconds.
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["nsq"],

@@ -1,7 +1,7 @@
 /**
- * Facts of NSQ about a delivered message: where it came from, and what nsqd itself says of it.
+ * NSQ's facts about a delivered message: its nsqd, topic, channel, id, timestamp and attempts.
  *
- * When to use: to log which nsqd a message is on, or to measure how long it was there.
+ * When to use: to log which nsqd a message is on, or to measure how long nsqd kept it.
  *
  * @example
  * ```ts
@@ -14,13 +14,13 @@
 import type { Message } from "@requeue/core/port"
 import { broker } from "./internal/native.ts"
 
-/** Facts of a delivered message. Each copy, such as a dead letter, has its own. */
+/** NSQ's facts about a delivered message. Each copy, such as a dead letter, has different ones. */
 export interface NsqNative {
   /** The nsqd that delivered it, as `host:port`. */
   readonly nsqd: string
   readonly topic: string
   readonly channel: string
-  /** nsqd's id: 16 characters, none of them twice in a topic of one nsqd. */
+  /** nsqd's id: 16 characters, unique within a topic of one nsqd. */
   readonly id: string
   /** When nsqd stored it, in milliseconds since the epoch by its clock. A requeue does not change it. */
   readonly timestamp: number
@@ -28,6 +28,6 @@ export interface NsqNative {
   readonly attempts: number
 }
 
-/** The facts of a message or a dead letter from NSQ; `undefined` for one of another broker. */
+/** Returns NSQ's facts about a message or dead letter; `undefined` for messages of other brokers. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): NsqNative | undefined =>
-  native?.[broker] as NsqNative | undefined // The adapter has made them.
+  native?.[broker] as NsqNative | undefined // Set by this adapter.

@@ -1,7 +1,8 @@
 /**
- * Looks at how a queue is set up on every nsqd that has it, and pauses it.
+ * Checks a queue's setup on every nsqd that has it, and pauses or resumes the queue.
  *
- * When to use: before a service goes live, when messages come late, twice or not at all, and while consumers have to wait.
+ * When to use: before a service goes live, when messages arrive late, twice or not at all, or to stop consumers for a
+ * while.
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -15,19 +16,19 @@ import * as Plan from "./NsqPlan.ts"
 /** The result of one check. */
 export interface Finding {
   readonly about: "nsqd" | "lease" | "delays" | "topics" | "permissions" | "loss"
-  /** `host:port` of the nsqd that was checked; `undefined` for all of them together. */
+  /** `host:port` of the nsqd; `undefined` when the finding concerns all of them. */
   readonly nsqd: string | undefined
   readonly isGood: boolean
-  /** The state that was found, for people. */
+  /** Human-readable description of the state. */
   readonly detail: string
 }
 
-/** The state of one nsqd, as far as it concerns one queue. */
+/** The state of one nsqd with regard to one queue. */
 export type NodeState = Survey.NodeState
 
 /**
- * The findings about the states of all nsqd. Pure. `handlerTimeout` is how long a handler may take, in milliseconds; by
- * default that is not checked.
+ * Returns the findings about the states of all nsqd. Pure. `handlerTimeout` is the longest run of a handler, in
+ * milliseconds. Default: not checked.
  */
 export const findingsOf = (
   all: ReadonlyArray<NodeState>,
@@ -57,7 +58,7 @@ const findingsOfNode = (
       nsqd,
       isGood: !keepsNothing,
       detail: keepsNothing
-        ? "--mem-queue-size=0: a deferred message that finds no room in memory comes at once, and waits as a copy"
+        ? "--mem-queue-size=0: a deferred message without room in memory is delivered at once, and then waits as a copy"
         : `${Delay.format(maxReqTimeout)} at a time`
     },
     ...listed("topics", nsqd, missing, "all there", "missing until they are first used: "),
@@ -65,7 +66,7 @@ const findingsOfNode = (
   ]
 }
 
-/** A finding that is good when the list is empty; none when the list is not known. */
+/** Returns a finding that is good when the list is empty; none when the list is unknown. */
 const listed = (
   about: Finding["about"],
   nsqd: string,
@@ -78,7 +79,7 @@ const listed = (
   return [{ about, nsqd, isGood, detail: isGood ? good : `${bad}${problems.join(", ")}` }]
 }
 
-/** The finding about the messages in memory, which an nsqd that is killed loses whatever its settings. */
+/** Returns the finding about messages in memory, which a killed nsqd loses with any settings. */
 const lossOf = (all: ReadonlyArray<NodeState>, { publishTo }: { readonly publishTo: 1 | 2 }): Finding => ({
   about: "loss",
   nsqd: undefined,
@@ -90,8 +91,8 @@ const lossOf = (all: ReadonlyArray<NodeState>, { publishTo }: { readonly publish
 })
 
 /**
- * Checks how a queue is set up, on every nsqd that is given or has it. Publishes nothing, and makes nothing that is
- * missing. An nsqd that does not answer is a finding; no nsqd at all is an error, and so are wrong options.
+ * Checks a queue's setup on every nsqd that is configured or has the queue. Publishes and creates nothing. An nsqd that
+ * does not answer is a finding. Fails when there is no nsqd, or an option is wrong.
  *
  * @example
  * ```ts no-run
@@ -103,7 +104,7 @@ const lossOf = (all: ReadonlyArray<NodeState>, { publishTo }: { readonly publish
  * for (const { about, detail, isGood } of findings) console.log(isGood, about, detail)
  * ```
  *
- * @param request.handlerTimeout how long a handler may take, in milliseconds; by default that is not checked
+ * @param request.handlerTimeout the longest run of a handler, in milliseconds. Default: not checked
  */
 export const verify = (
   queue: string,
@@ -128,9 +129,9 @@ const setPaused = (queue: string, options: Options, isPaused: boolean) =>
   )
 
 /**
- * Pauses the channel of a queue, and that of its retries, on every nsqd that has them: what is sent waits there, until
- * {@link resume}. What consumers have already they finish. A channel that comes into being later is not paused. Returns why
- * some nsqd, each with its error, are as they were; fails when no nsqd has the channel.
+ * Pauses the channel of a queue, and the channel of its retries, on every nsqd that has them. Messages wait there until
+ * {@link resume}; consumers finish the messages that they already have. Channels that are created later are not paused.
+ * Returns the error of each nsqd that could not be paused; fails when no nsqd has the channel.
  *
  * @example
  * ```ts no-run
@@ -150,8 +151,8 @@ export const pause = (
 > => setPaused(queue, options, true)
 
 /**
- * Ends what {@link pause} has begun. Returns and fails as it does. A whole topic that somebody has paused by nsqd's own
- * interface stays paused, as other channels wait for it as well.
+ * Resumes a queue that {@link pause} has paused. Returns and fails as `pause` does. A topic that was paused as a whole,
+ * for example with nsqadmin, stays paused: that pause also concerns its other channels.
  */
 export const resume = (
   queue: string,

@@ -1,8 +1,8 @@
 /**
  * The options of an NSQ broker: from code, from a config object, or from a URL.
  *
- * They are decoded and validated before any connection is opened. The secret is `Redacted` from then on: no error, log or
- * printed option shows it.
+ * They are validated before a connection is opened. The secret is then `Redacted`: no error, log or printed option
+ * shows it.
  */
 import { AsyncContext, ConfigurationError, type Delay, OptionKind } from "@requeue/core/port"
 import { AdapterOptions, TlsOptions } from "@requeue/kit"
@@ -14,10 +14,10 @@ import * as Handshake from "./internal/handshake.ts"
 
 type Fields = AdapterOptions.Values<typeof fields>
 
-/** Options of TLS, as `node:tls` takes them. */
+/** TLS options, as in `node:tls`. */
 export type Tls = TlsOptions.Tls
 
-/** Where an nsqd is connected to. */
+/** The address to which the adapter connects. */
 export interface Location {
   readonly host: string
   readonly port: number
@@ -29,11 +29,11 @@ export interface Location {
 export interface Discovered extends Location {
   /** The name of its machine. */
   readonly hostname: string
-  /** The version of nsqd, as `1.3.0`. */
+  /** The version of nsqd, such as `1.3.0`. */
   readonly version: string
 }
 
-/** The options of a broker. None is needed. All can be in a URL's query too, except certificates and functions. */
+/** The options of a broker, all optional. A URL's query accepts all of them except certificates and functions. */
 export interface Options {
   /** Further nsqd, as `host` or `host:port`. Default: none. */
   readonly nsqd?: Fields["nsqd"] | undefined
@@ -134,7 +134,7 @@ export interface Options {
   readonly resolveAddress?: ((found: Discovered) => Location | undefined) | undefined
 }
 
-/** Decoded options with their defaults. Limits that are `undefined` are asked of nsqd. */
+/** Decoded options with their defaults. nsqd reports the limits that are `undefined`. */
 export interface Settings extends Omit<
   Fields,
   "nsqd" | "nsqdHttp" | "lookupd" | "http" | "messageTimeout" | "maxReqTimeout" | "maxMsgSize" | "maxBodySize"
@@ -182,7 +182,7 @@ const decodeFields = AdapterOptions.decoder("nsq", fields, ["url", "authSecret",
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "nsq" })
 
-/** TLS as it is asked for; `undefined` for none. */
+/** Decodes the TLS options; `undefined` for no TLS. */
 const decodeTls = (
   tls: unknown,
   option: "tls" | "httpTls"

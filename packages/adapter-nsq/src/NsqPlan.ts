@@ -1,7 +1,7 @@
 /**
- * The topics and channels of a queue on NSQ, as data, and how its delays are kept.
+ * The topics and channels of a queue on NSQ, as data, with notes about its delays.
  *
- * When to use: to see the topics and channels that a consumer would make, before it does.
+ * When to use: to see which topics and channels a consumer would create.
  */
 import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Names from "./internal/names.ts"
@@ -17,7 +17,7 @@ type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "htt
 export interface Request {
   /** `topic`, or `topic/channel`. */
   readonly queue: string
-  /** The policy whose delays are to be kept. Default: retries without a delay. */
+  /** The retry policy, for its delays. Default: retries without a delay. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** The names of the dead-letter queues. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
@@ -30,26 +30,28 @@ export interface Plan {
   /** The queue of the copies that wait for their retry. */
   readonly retry: Queue
   readonly deadLetters: ReadonlyArray<Queue>
-  /** How nsqd keeps the delays of the policy, and the disadvantages of the options, for people. */
+  /** Human-readable notes: how nsqd keeps the policy's delays, and the drawbacks of the options. */
   readonly notes: ReadonlyArray<string>
 }
 
 const retriesOf = ({ retry }: Request, settings: Pick<Settings, "retry">, cap: number): string => {
   const longest = retry?.backoff === undefined ? 0 : Backoff.longest(retry.backoff)
-  if (settings.retry === "exact") return "retries are copies, so that their delays survive a restart of nsqd"
+  if (settings.retry === "exact") return "retries are copies: their delays survive a restart of nsqd"
   const native = `retries are requeued by nsqd, up to ${Delay.format(cap)}`
   return longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`
 }
 
 const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArray<string> => [
   retriesOf(request, settings, cap),
-  ...(settings.envelope === "never" ? ["what is sent is a bare body: its id and headers are lost"] : []),
+  ...(settings.envelope === "never" ? ["with envelope: never, bodies are sent without id and headers"] : []),
   ...(settings.http && settings.create
     ? []
-    : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
+    : ["topics and channels are created on first use: until then, deferred messages wait longer"])
 ]
 
-/** A queue of dead letters. What is published to a topic goes to all of its channels, that of the queue itself included. */
+/**
+ * Parses a dead-letter queue. It must not be in the queue's topic, whose channels would all receive the dead letters.
+ */
 const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Queue | Names.Refused => {
   const parsed = Names.parse(name, channel)
   if (Names.isRefused(parsed) || parsed.topic !== topic) return parsed
@@ -60,8 +62,8 @@ const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Qu
 }
 
 /**
- * The plan of a queue, or the error of a name that nsqd would refuse. Pure. `cap` is the longest delay that nsqd keeps by
- * itself, in milliseconds.
+ * Returns the plan of a queue, or an error when nsqd would refuse a name. Pure. `cap` is the longest delay that nsqd
+ * keeps, in milliseconds.
  *
  * @example
  * ```ts
@@ -100,7 +102,7 @@ export const make = (
 
 const line = (role: string, { channel, topic }: Queue): string => `${role}: topic ${topic}, channel ${channel}`
 
-/** The plan for people: a line for each queue and each note. */
+/** Formats the plan as text: one line for each queue and each note. */
 export const format = ({ deadLetters, notes, retry, source }: Plan): string =>
   [
     line("messages", source),

@@ -156,8 +156,8 @@ describe("a plan", () => {
   })
 
   it("says what the options cost", () => {
-    assert.match(make({ envelope: "never" }).notes.join(), /id and headers are lost/)
-    for (const option of ["create", "http"]) assert.match(make({ [option]: false }).notes.join(), /first used/)
+    assert.match(make({ envelope: "never" }).notes.join(), /without id and headers/)
+    for (const option of ["create", "http"]) assert.match(make({ [option]: false }).notes.join(), /on first use/)
   })
 
   it.each([

@@ -1,15 +1,15 @@
 /**
- * Codecs around a codec: they take a message out of the envelope in which Amazon SNS or EventBridge delivers it, and make
- * its attributes and the facts of the envelope headers, which the handler sees.
+ * Wraps a codec to read messages in the envelope of Amazon SNS or EventBridge. The envelope's attributes and facts
+ * become headers that the handler sees.
  *
- * When to use: for a queue that is subscribed to a topic without raw message delivery, or that is the target of a rule. They
- * nest as the services do: `sns(eventBridge(codec))` reads events that a rule has sent to a topic.
+ * When to use: for a queue that is subscribed to a topic without raw message delivery, or that is the target of a rule.
+ * They can be nested like the services: `sns(eventBridge(codec))` reads events that a rule has sent to a topic.
  *
- * A body that is no such envelope is a bare one, as raw message delivery makes it, or a program that sends to the queue: the
- * inner codec reads it with the message's own headers, unless `bare` refuses it. Sends are bare. Retries, dead letters and
- * redrives keep the envelope, byte by byte.
+ * Any other body is bare, for example from raw message delivery, or sent directly to the queue: the inner codec reads
+ * it with the message's own headers, unless `bare` is `refuse`. Sends are bare. Retries, dead letters and redrives keep
+ * the envelope byte for byte.
  *
- * Signatures are not checked, because the policy of the queue decides who may send to it.
+ * Signatures are not checked: the queue's policy controls which services may send to it.
  */
 import { Codec, type Message } from "@requeue/core"
 import { Metadata, OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
@@ -30,8 +30,8 @@ export class EnvelopeError extends Data.TaggedError("EnvelopeError")<{
 /** Options of {@link sns} and {@link eventBridge}. */
 export interface Options {
   /**
-   * The treatment of a body that is no envelope: `read` gives it to the inner codec, `refuse` makes it undecodable, and a
-   * send an error. Default: `read`.
+   * How to treat a bare body: `read` passes it to the inner codec; `refuse` makes it undecodable, and every send an
+   * error. Default: `read`.
    */
   readonly bare?: "read" | "refuse" | undefined
 }
@@ -43,23 +43,23 @@ type Json = Readonly<Record<string, unknown>>
 /** The content of an envelope. */
 interface Content {
   readonly text: string
-  /** Chosen by the sender; the message's own headers beat them. */
+  /** Chosen by the sender; the message's own headers take precedence. */
   readonly attributes: Message.Headers
-  /** Facts of the envelope, which beat all others. */
+  /** Facts of the envelope, which take precedence over all other headers. */
   readonly facts: Message.Headers
 }
 
-/** The content of a JSON object; `undefined` when it is no envelope. */
+/** Returns the content of a JSON object; `undefined` if it is not an envelope. */
 type Take = (json: Json) => Content | undefined
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** A body as a JSON object; `undefined` when it is none. */
+/** Parses a body as a JSON object; `undefined` if it is not one. */
 const objectOf = (bytes: Uint8Array): Json | undefined => {
   try {
     const json: unknown = JSON.parse(decoder.decode(bytes))
-    return OptionKind.isObject(json) ? (json as Json) : undefined // Its values are looked at one by one.
+    return OptionKind.isObject(json) ? (json as Json) : undefined // Each value is checked before use.
   } catch {
     return undefined
   }
@@ -72,7 +72,7 @@ const textOf = (json: Json, name: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
-/** Members that are text, under the names of headers. */
+/** Returns the text members under their header names. */
 const factsOf = (json: Json, names: Message.Headers): Message.Headers =>
   Object.fromEntries(
     Object.entries(names).flatMap(([header, name]) => {
@@ -89,12 +89,12 @@ const codecOf =
     const inner = OwnBytes.guard(codec)
     const { bare = "read" } = options
     const refuse = (): never => {
-      throw new EnvelopeError({ call, detail: `the body is no envelope, and bare bodies are refused` })
+      throw new EnvelopeError({ call, detail: `the body is not an envelope, and bare bodies are refused` })
     }
     const unread = (cause: unknown): never => {
       throw new EnvelopeError({ call, detail: "the content of the envelope cannot be read", cause })
     }
-    /** Gives what the inner codec makes of the content to whoever asked for it. */
+    /** Reads the content of the envelope with the inner codec. */
     const reading =
       <R>(read: (bytes: Uint8Array, headers: Message.Headers) => R | Promise<R>) =>
       (bytes: Uint8Array, headers: Message.Headers): R | Promise<R> => {
@@ -128,7 +128,7 @@ const notification: Message.Headers = {
   "x-amz-sns-sequence-number": "SequenceNumber"
 }
 
-/** Attributes as headers: each has its value as text, whatever its type; bytes are in base64. */
+/** Returns the attributes as headers, with values as text whatever their type; bytes in base64. */
 const attributesOf = (json: Json): Message.Headers => {
   const attributes = member(json, "MessageAttributes")
   if (!OptionKind.isObject(attributes)) return {}
@@ -144,7 +144,7 @@ const takeNotification: Take = (json) => {
   const [type, topic, text] = [textOf(json, "Type"), textOf(json, "TopicArn"), textOf(json, "Message")]
   if (topic === undefined || text === undefined || textOf(json, "MessageId") === undefined) return undefined
   if (type === "SubscriptionConfirmation" || type === "UnsubscribeConfirmation") {
-    const detail = `the body is a ${type} of ${topic}, and no message. Confirm the subscription by the SubscribeURL in it`
+    const detail = `the body is a ${type} of ${topic}, not a message. Confirm the subscription with its SubscribeURL`
     throw new EnvelopeError({ call: "EnvelopeCodec.sns", detail })
   }
   if (type !== "Notification") return undefined
@@ -153,18 +153,18 @@ const takeNotification: Take = (json) => {
 
 /**
  * Reads notifications of Amazon SNS, and bare bodies. A body is a notification if it is a JSON object whose `Type` is
- * `Notification`, and whose `MessageId`, `TopicArn` and `Message` are text. The inner codec reads `Message`. A request to
- * confirm a subscription is undecodable.
+ * `Notification`, and whose `MessageId`, `TopicArn` and `Message` are text. The inner codec reads `Message`. A request
+ * to confirm a subscription is undecodable.
  *
  * | header | of the notification |
  * | --- | --- |
  * | `x-amz-sns-message-id`, `x-amz-sns-topic-arn` | `MessageId`, `TopicArn` |
  * | `x-amz-sns-timestamp` | `Timestamp`, when it was published |
- * | `x-amz-sns-subject`, `x-amz-sns-sequence-number` | `Subject`, and `SequenceNumber` of a FIFO topic, where there are any |
+ * | `x-amz-sns-subject`, `x-amz-sns-sequence-number` | `Subject`, and `SequenceNumber` of a FIFO topic, if present |
  * | every other | the message attribute of that name, as text; bytes in base64 |
  *
- * Of headers of one name, those of the first three rows beat the message's own, and those beat attributes. An attribute
- * that is named `requeue` is none of the headers.
+ * For equal names, the first three rows take precedence over the message's own headers, and these over attributes. An
+ * attribute named `requeue` is ignored.
  *
  * https://docs.aws.amazon.com/sns/latest/dg/http-notification-json.html
  * https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html
@@ -211,9 +211,9 @@ const takeEvent: Take = (json) => {
 }
 
 /**
- * Reads events of Amazon EventBridge, and bare bodies. A body is an event if it is a JSON object whose `id`, `source` and
- * `detail-type` are text, and whose `detail` is an object. The inner codec reads `detail`, written anew, so that numbers are
- * as JavaScript reads them.
+ * Reads events of Amazon EventBridge, and bare bodies. A body is an event if it is a JSON object whose `id`, `source`
+ * and `detail-type` are text, and whose `detail` is an object. The inner codec reads `detail`, serialized again:
+ * numbers have JavaScript's precision.
  *
  * | header | of the event |
  * | --- | --- |
@@ -221,7 +221,7 @@ const takeEvent: Take = (json) => {
  * | `x-amz-event-time`, `x-amz-event-account`, `x-amz-event-region` | `time`, `account`, `region` |
  * | `x-amz-event-resources` | `resources`, as JSON |
  *
- * They beat the message's own headers of these names.
+ * They take precedence over the message's own headers of these names.
  *
  * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html
  *

@@ -1,15 +1,15 @@
 /**
- * Large bodies in the format of AWS' extended clients for Java and Python: the body is an object of S3, and the message a
- * pointer to it with the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` of former versions.
+ * Large bodies in the format of AWS' extended clients for Java and Python: the body is an object of S3, and the message
+ * a pointer to it with the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` from older versions.
  *
- * When to use: where such a client is on the other side of the queue. Where both sides are Requeue, `ClaimCheck` with an
- * `S3Store` does the same on every broker.
+ * When to use: if the other side of the queue uses such a client. If both sides use Requeue, `ClaimCheck` with an
+ * `S3Store` works with every broker.
  *
- * Those libraries remove the object with its message, before they delete that: by default in Java, when asked in Python. A
- * redelivery, a dead letter and other queues of a topic then have a pointer to nothing. Turn that off
- * (`cleanupS3Payload: false`), and let a lifecycle rule of the bucket do it; nothing here removes objects.
+ * Those libraries delete the object before its message: by default in Java, optionally in Python. Redeliveries, dead
+ * letters and other queues of a topic then have a pointer to nothing. Turn that off (`cleanupS3Payload: false`) and
+ * delete objects with a lifecycle rule of the bucket; this codec never deletes objects.
  *
- * They read objects as UTF-8, so that the codec inside must write text.
+ * They read objects as UTF-8, so the inner codec must write text.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html
  * https://github.com/awslabs/amazon-sqs-java-extended-client-lib
@@ -24,11 +24,11 @@ import * as SqsNative from "./SqsNative.ts"
 
 /** Options of {@link make}. */
 export interface Options extends StoreOptions {
-  /** Bytes from which on, not included, a body is stored. Default: 262,144. */
+  /** Size in bytes above which a body is stored in S3. Default: 262,144. */
   readonly threshold?: ClaimCheck.Options["threshold"]
-  /** The fate of a message whose body is not there: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
+  /** The fate of a message whose object is missing: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
   readonly lost?: ClaimCheck.Options["lost"]
-  /** Whether pointers have the attribute of former versions, `SQSLargePayloadSize`. Both are read. Default: false. */
+  /** Whether to write the attribute of older versions, `SQSLargePayloadSize`. Both are read. Default: false. */
   readonly legacyAttribute?: boolean | undefined
 }
 
@@ -42,10 +42,10 @@ const kinds: OptionNames.Of<Options> = {
 const attribute = "ExtendedPayloadSize"
 const legacy = "SQSLargePayloadSize"
 
-/** Names of Java's classes, with which pointers begin; the second one is of former versions. */
+/** Java class names at the start of pointers; the second is from older versions. */
 const classes = ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"]
 
-/** Adds an attribute to those that the program asks for. */
+/** Adds an attribute to the program's own. */
 const withAttribute = (name: string, size: number, given: Codec.MessageParts): Codec.MessageParts => {
   const asked = SqsNative.of(given)?.attributes
   const value = String(size)
@@ -58,7 +58,7 @@ const textOf = (value: unknown, name: string): string | undefined => {
   return typeof text === "string" && text !== "" ? text : undefined
 }
 
-/** The store's key in a pointer of AWS' libraries. */
+/** Returns the store's key from a pointer of AWS' libraries. */
 const keyOf = (bytes: Uint8Array): string => {
   let json: unknown
   try {
@@ -76,14 +76,14 @@ const keyOf = (bytes: Uint8Array): string => {
 const formatOf = (name: string): ClaimCheck.Format => ({
   markers: [attribute, legacy],
   write: (key, size, given) => {
-    const { bucket: s3BucketName, object: s3Key } = parse(key)! // The store has made it.
+    const { bucket: s3BucketName, object: s3Key } = parse(key)! // Made by the store.
     return { ...withAttribute(name, size, given), body: Codec.json.encode([classes[0], { s3BucketName, s3Key }]) }
   },
   read: keyOf
 })
 
 /**
- * A codec that reads and writes the format, around one that writes text.
+ * Makes a codec for this format around a codec that writes text.
  *
  * @throws RangeError when an option is unknown, of another kind, out of its range or missing
  *

@@ -1,12 +1,12 @@
 /**
  * A store for large bodies in a bucket of Amazon S3, for the codec `ClaimCheck` on queues of any broker.
  *
- * Objects have keys that nobody else has, `<prefix><UUID>`. A producer needs `s3:PutObject`, a consumer `s3:GetObject`, and
- * `s3:ListBucket`, without which S3 tells nobody that an object is not there: it is then taken for refused, and retried. With
- * a key of KMS, they need `kms:GenerateDataKey` and `kms:Decrypt`.
+ * Objects have unique keys, `<prefix><UUID>`. A producer needs `s3:PutObject`. A consumer needs `s3:GetObject` and
+ * `s3:ListBucket`; without `s3:ListBucket`, S3 reports a missing object as access denied, which is retried. With a KMS
+ * key, they need `kms:GenerateDataKey` and `kms:Decrypt`.
  *
- * Nothing here removes objects: let a lifecycle rule of the bucket do it, after more days than messages and dead letters
- * live. SQS keeps both for 14 days at most, and a redrive begins that time anew.
+ * The store never deletes objects. Delete them with a lifecycle rule of the bucket, after messages and dead letters
+ * have expired. SQS keeps both for at most 14 days, and a redrive restarts that time.
  *
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lifecycle-mgmt.html
@@ -21,7 +21,7 @@ export type { Client, Options } from "./internal/s3.ts"
 /** A pointer leads to a bucket that the store may not read. */
 export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
   readonly key: string
-  /** The buckets that it may read. */
+  /** The buckets that the store may read. */
   readonly buckets: ReadonlyArray<string>
 }> {
   readonly permanent = true
@@ -30,11 +30,11 @@ export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
   }
 }
 
-/** S3's own word for an object that is not there, while its bucket is. */
+/** Whether S3 reports that the object is missing and the bucket exists. */
 const isMissing = (error: unknown): boolean => Object(error).name === "NoSuchKey"
 
 /**
- * A store in a bucket. Its keys are `s3://<bucket>/<key>`.
+ * Makes a store in a bucket. Its keys are `s3://<bucket>/<key>`.
  *
  * @throws RangeError when an option is unknown, of another kind or missing
  *

@@ -1,12 +1,12 @@
 /**
  * Requeue on Amazon SQS, standard and FIFO queues.
  *
- * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted, so
- * that a crash in between duplicates a message and never loses one. A delivery is ours as long as its visibility
- * timeout lasts, which is extended while a handler runs. SQS delivers a message again that was not settled by then.
+ * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted: a
+ * crash in between duplicates the message but never loses it. A delivery belongs to its consumer until the visibility
+ * timeout, which is extended while a handler runs. SQS then redelivers an unsettled message.
  *
- * SQS has no connection that could be lost, so `onReconnect` is never called. While SQS cannot be reached, polls are
- * repeated with growing pauses; the consumer's trouble and one line of the log say so.
+ * SQS has no connection, so `onReconnect` is never called. While SQS is unreachable, polls are repeated with growing
+ * pauses; the consumer's trouble and one log line report it.
  */
 import {
   type Adapter,
@@ -40,7 +40,7 @@ const noDelay = (queue: string): BrokerError.BrokerError =>
     operation: "publish",
     queue,
     reason: "Unsupported",
-    detail: "a FIFO queue delays no single message",
+    detail: "a FIFO queue cannot delay single messages",
     remedy: "Send without a delay, or set DelaySeconds of the queue"
   })
 
@@ -49,7 +49,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
   const now = () => clock.currentTimeMillisUnsafe()
-  // SQS has no connection. Its state is whether SQS could be reached by the last call, and `up` before the first.
+  // The state is whether the last call reached SQS, and `up` before the first.
   const connection = Connection.track("up", now)
   const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
@@ -92,12 +92,13 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /**
- * A broker that lives as long as the scope.
+ * Makes a broker that closes with the scope.
  *
- * When to use: in a program with Effect that needs the service itself; else {@link layer}.
+ * When to use: in an Effect program that needs the service itself; otherwise use {@link layer}.
  *
- * Fails with `ConfigurationError` when an option is wrong. Wrong credentials, a missing permission and a region without
- * the queue are errors of the first call, since SQS has no connection to open; for a consumer that is its start. Nothing is asked before, unless `connect` waits for the broker.
+ * Fails with `ConfigurationError` when an option is wrong. Wrong credentials, a missing permission or a region without
+ * the queue fail the first call, since SQS has no connection to open; for a consumer that is its start. No call is made
+ * before, unless `connect` waits for the broker.
  *
  * @example
  * ```ts
@@ -146,7 +147,7 @@ export const layerConfig = (
   Layer.effect(
     Broker.Broker,
     Effect.gen(function* () {
-      // Who has made Config has loaded it; others need not.
+      // Imported lazily: only layerConfig needs effect/Config.
       const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
       return yield* make(yield* unwrap(options))
     })
@@ -154,7 +155,7 @@ export const layerConfig = (
 
 /**
  * Serves `sqs:` URLs: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012?visibilityTimeout=60000`, or
- * `sqs://key:secret@localhost:9324?region=eu-west-1`. Every option but `tags` can stand in the query; times are in
+ * `sqs://key:secret@localhost:9324?region=eu-west-1`. The query accepts every option except `tags`; times are in
  * milliseconds.
  */
 export const adapter: Adapter.Adapter = {

@@ -6,16 +6,17 @@
  * response names the messages that SQS must redeliver; the event source mapping deletes the others.
  *
  * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda treats every
- *   response as success and deletes messages that have failed; no event shows whether the mapping has it. If you are not
- *   sure, set `reportBatchItemFailures: false`: the function then deletes the messages that are done, and the invocation
- *   fails unless all are done.
- * - FIFO queues: of each group, the handler has one message at a time; a batch handler has all of them, in order. When a
- *   message is redelivered, so are the later ones of its group: the response names the first that failed and those after it.
+ *   response as success and deletes messages that have failed; no event shows whether the mapping has it. If you are
+ *   not sure, set `reportBatchItemFailures: false`: the function then deletes the messages that are done, and the
+ *   invocation fails unless all are done.
+ * - FIFO queues: of each group, the handler has one message at a time; a batch handler has all of them, in order. When
+ *   a message is redelivered, so are the later ones of its group: the response names the first that failed and those
+ *   after it.
  * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's timeout. A handler
  *   that still runs a second before the function's end is interrupted, and unfinished messages are redelivered at once.
- * - SQS also counts the receive of a message that was not run, because the function ended or its group stopped. A function
- *   instance remembers such receives; another instance counts them as deliveries, of which the policy allows `maxDeliveries` on
- *   a standard queue. In the last second of the function, no handler starts.
+ * - SQS also counts receives of messages that did not reach the handler, because the function ended or their group
+ *   stopped. A function instance remembers such receives; another instance counts them as deliveries, of which the
+ *   policy allows `maxDeliveries` on a standard queue. In the last second of the function, no handler starts.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
@@ -40,9 +41,9 @@ const check = (where: string, handler: unknown): void => {
 }
 
 /** The body of a queue without a codec, whose type the handler declares. */
-type AnyBody = any // a handler that names none reads the body without a cast
+type AnyBody = any // lets a handler without a declared type read the body without a cast
 
-/** Gives a handler's Effect the services of its program, without the broker of the invocation. */
+/** Provides a handler's Effect with the program's services, without the invocation's broker. */
 const within =
   <R>(context: Context.Context<R>) =>
   (result: Handler.Result<R>): Handler.Result =>
@@ -75,8 +76,8 @@ export const make = <A = AnyBody, R = never>(
   })
 
 /**
- * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time. It lives as long as
- * the scope.
+ * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time. It lives as
+ * long as the scope.
  *
  * @throws RangeError when an option is out of its range, or the handler is not a function
  */
@@ -103,7 +104,7 @@ export const makeBatch = <A = AnyBody, R = never>(
 /** A Lambda function, without Effect. */
 export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
 
-/** Makes a function that lives as long as the process, as everything in its module does. */
+/** Makes a function that lives as long as the process. */
 const promised = (making: Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope>): Handler => {
   const lambda = Effect.runSync(Scope.provide(making, Scope.makeUnsafe()))
   return (event, context) =>
@@ -113,7 +114,7 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
 /**
  * A Lambda function whose handler gets one message at a time, as a promise or an Effect.
  *
- * Rejects with `ConfigurationError` for an event of something else than the queue, with `BrokerError` when a queue is
+ * Rejects with `ConfigurationError` for an event that is not from the queue, with `BrokerError` when a queue is
  * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message
  * is not done. Then SQS redelivers all messages of the event that are not deleted.
  *

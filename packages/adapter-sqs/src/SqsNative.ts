@@ -1,8 +1,8 @@
 /**
- * Facts of SQS about a message: its attributes with their types, and what SQS itself says of it.
+ * SQS's facts about a message: its attributes with their types, and its system attributes.
  *
- * When to use: to send attributes that are no text, and to read those of others, or the sender, the sequence number and
- * whatever else SQS tells.
+ * When to use: to send attributes that are not text, or to read foreign attributes, the sender, the sequence number or
+ * other system attributes.
  *
  * @example
  * ```ts
@@ -20,9 +20,9 @@ import type { Options, SqsNative } from "./internal/native.ts"
 export type { Attribute, Options, SqsNative } from "./internal/native.ts"
 
 /**
- * Wishes for one message that is sent, as `native` of `send`, or of an entry of `sendBatch`.
+ * Makes the `native` options of a message for `send`, or for an entry of `sendBatch`.
  *
- * @throws RangeError when an option is unknown, or SQS does not take an attribute
+ * @throws RangeError when an option is unknown, or SQS does not accept an attribute
  *
  * @example
  * ```ts
@@ -33,6 +33,6 @@ export type { Attribute, Options, SqsNative } from "./internal/native.ts"
  */
 export const make = (options: Options): Message.Native => Native.nativeOptions.make("SqsNative.make", options)
 
-/** The facts of a message or a dead letter from SQS; `undefined` for one of another broker. */
+/** Returns SQS's facts about a message or dead letter; `undefined` for messages of other brokers. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): SqsNative | undefined =>
-  native?.[Native.broker] as SqsNative | undefined // The adapter has made them.
+  native?.[Native.broker] as SqsNative | undefined // Set by this adapter.

@@ -1,7 +1,7 @@
 /**
- * Tools of an operator: create and verify a consumer's queues, and have SQS itself move dead letters back.
+ * Tools for operators: create and verify a consumer's queues, and let SQS move dead letters back.
  *
- * They never remove anything. Counting, browsing, redriving with filters and purging are the same on every broker: see
+ * They never delete anything. To count, browse, redrive with filters and purge on any broker, see
  * `DeadLetters` of `@requeue/operations`.
  */
 import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/port"
@@ -14,13 +14,13 @@ import { toBrokerError } from "./internal/toBrokerError.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 import * as SqsPlan from "./SqsPlan.ts"
 
-/** A queue, and the policy of its consumer. Creating and verifying need no more. */
+/** A queue and the policy of its consumer. */
 export interface Request {
   readonly queue: string
   /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
   /**
-   * The time-out of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
+   * The timeout of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
    * Default: 0, for consumers, which extend their leases.
    */
   readonly functionTimeout?: Delay.DurationInput | undefined
@@ -47,9 +47,9 @@ const toPlanRequest = ({ queue, retry = {} }: Request): Required<SqsPlan.Request
 const leaseOf = ({ functionTimeout = 0 }: Request): number => Delay.toMillis(functionTimeout)
 
 /**
- * Compares a consumer's queues with what its policy needs, attribute by attribute, and changes nothing.
+ * Compares each attribute of a consumer's queues with its policy. Changes nothing.
  *
- * When to use: in a deployment, before the consumer starts; it would refuse to start with the same findings.
+ * When to use: in a deployment, before the consumer starts: the consumer would refuse to start with the same findings.
  *
  * @throws RangeError when the policy is out of its range
  *
@@ -79,10 +79,10 @@ export const verify = (
   )
 
 /**
- * Creates those of a consumer's queues that are missing, and gives a queue without a redrive policy the planned one.
- * Changes nothing else, and fails when queues that exist do not fit the policy.
+ * Creates the missing queues of a consumer, and sets the planned redrive policy on a queue without one. Changes nothing
+ * else. Fails if existing queues do not fit the policy.
  *
- * When to use: where consumers and producers run with `queues: "verify"` or `"use"`, without the permission to create.
+ * When to use: if consumers and producers run with `queues: "verify"` or `"use"`, without permission to create.
  *
  * @throws RangeError when the policy is out of its range
  *
@@ -106,7 +106,9 @@ export const create = (
 
 /** How SQS moves dead letters. */
 export interface MoveOptions {
-  /** The queue that the messages are moved to. Default: the only queue whose redrive policy names the dead-letter queue. */
+  /**
+   * The queue that the messages are moved to. Default: the only queue whose redrive policy names the dead-letter queue.
+   */
   readonly to?: string | undefined
   /** Messages per second, a whole number from 1 to 500. Default: chosen by SQS. */
   readonly rate?: number | undefined
@@ -116,9 +118,9 @@ export interface MoveOptions {
 export interface Move {
   readonly status: "RUNNING" | "COMPLETED" | "CANCELLING" | "CANCELLED" | "FAILED"
   readonly moved: number
-  /** Messages that there were to move when the task began. */
+  /** Number of messages to move when the task began. */
   readonly total: number | undefined
-  /** Why the task has failed; `undefined` where it has not. */
+  /** Why the task has failed; `undefined` otherwise. */
   readonly failure: string | undefined
 }
 
@@ -131,8 +133,8 @@ const arnOf = ({ client, queues }: Opened, queue: string): Effect.Effect<string,
   )
 
 /**
- * The only source of a dead-letter queue. SQS itself knows the source of none of the messages that were sent there, as all
- * dead letters of Requeue are, and its task would fail at the first of them.
+ * Returns the only source of a dead-letter queue. SQS does not know the source of messages that were sent there, such
+ * as all dead letters of Requeue: without a destination, its task would fail at the first one.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/troubleshooting-dlq-redrive.html
  */
@@ -151,8 +153,8 @@ const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<st
       reason: "Unsupported",
       detail:
         source === undefined
-          ? "no queue's redrive policy names it, so that SQS moves none of its messages"
-          : `it is the dead-letter queue of ${names.join(", ")}, and SQS cannot tell where a dead letter of Requeue comes from`,
+          ? "no queue's redrive policy names it: SQS does not move its messages"
+          : `it is the dead-letter queue of ${names.join(", ")}, and SQS does not know the source of Requeue's dead letters`,
       remedy: `Use DeadLetters.redrive${source === undefined ? "" : ", which takes each letter back to its queue; or move all of them to one queue by the option to"}`
     })
   })
@@ -161,16 +163,16 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
 /**
- * Has SQS move all messages of a dead-letter queue back to work, in the background.
+ * Starts a task of SQS that moves all messages of a dead-letter queue back, in the background.
  *
- * When to use: for very many dead letters that are all wanted back; else `DeadLetters.redrive`, which filters, has a
- * dry run, guards against loops and tells what it did. SQS itself:
+ * When to use: to move back a very large number of dead letters, all of them. Otherwise use `DeadLetters.redrive`: it
+ * filters, has a dry run, guards against loops and reports its results. SQS's task:
  *
- * - takes only a queue that is the dead-letter queue of another one, one task per queue at a time, and moves up to 500
- *   messages a second, all of them to one queue;
- * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into
- *   them. A dead letter of Requeue starts at attempt 1 again, and its next copy counts the redrive. A message that SQS
- *   itself had moved there keeps the attempts of its earlier copies, and has that many fewer left.
+ * - requires that the queue is the dead-letter queue of another one, allows one task per queue at a time, and moves up
+ *   to 500 messages per second, all to one queue;
+ * - gives the messages new ids, ages and receive counts, but keeps Requeue's metadata. A dead letter of Requeue starts
+ *   at attempt 1 again, and its next copy counts the redrive. A message that SQS itself had moved there keeps the
+ *   attempts of its earlier copies, and has that many fewer left.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
  *
@@ -211,7 +213,7 @@ const tasks = (opened: Opened, queue: string) =>
     )
   )
 
-/** The move tasks of a dead-letter queue, the latest first, ten at most. */
+/** Returns the move tasks of a dead-letter queue, latest first, at most ten. */
 export const moves = (
   deadLetterQueue: string,
   options: Options
@@ -220,7 +222,7 @@ export const moves = (
     Effect.gen(function* () {
       const opened = yield* open(options)
       return (yield* tasks(opened, deadLetterQueue)).map((task) => ({
-        status: task.Status as Move["status"], // SQS documents no other
+        status: task.Status as Move["status"], // all documented values
         moved: task.ApproximateNumberOfMessagesMoved ?? 0,
         total: task.ApproximateNumberOfMessagesToMove,
         failure: task.FailureReason
@@ -229,8 +231,8 @@ export const moves = (
   )
 
 /**
- * Stops the move task of a dead-letter queue that is running, and answers about how many messages it has moved; 0 where
- * none is running. What was moved stays where it is.
+ * Stops the running move task of a dead-letter queue. Returns the approximate number of moved messages, 0 if none is
+ * running. Moved messages are not moved back.
  */
 export const cancelMove = (
   deadLetterQueue: string,

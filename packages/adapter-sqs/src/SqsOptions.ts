@@ -1,8 +1,7 @@
 /**
  * The options of an SQS broker: from code, from a config object, or from a URL.
  *
- * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
- * printed option shows them.
+ * They are validated before any call. Secrets are then `Redacted`: no error, log or printed option shows them.
  */
 import { AsyncContext, ConfigurationError, Delay, OptionKind } from "@requeue/core/port"
 import { AdapterOptions, OptionTree } from "@requeue/kit"
@@ -18,13 +17,13 @@ export type { SdkOptions } from "./internal/client.ts"
 /** Whether missing queues are created, all are compared with the plan, or they are only used. */
 export type Queues = "create" | "verify" | "use"
 
-/** Whether a retry blocks the other messages of its group, or is sent again and goes behind them. */
+/** Whether a retry blocks the other messages of its group, or is sent again after them. */
 export type FifoRetry = "block" | "resend"
 
 const second = 1000
 const day = 86_400_000
 
-/** Durations that SQS takes as whole seconds. */
+/** Durations that SQS accepts as whole seconds. */
 const seconds = (min: number, max: number): OptionKind.OptionKind<number> => {
   const duration = Delay.kind(min, max)
   return {
@@ -52,7 +51,7 @@ const fields = {
 
 type Fields = AdapterOptions.Values<typeof fields>
 
-/** The options beside the URL. Times are in milliseconds. */
+/** All options except the URL. Times are in milliseconds. */
 export interface OtherOptions extends SdkOptions {
   /** Creates missing queues, compares all with the plan (`verify`), or only uses them. Default: `create`. */
   readonly queues?: Fields["queues"] | undefined
@@ -116,9 +115,9 @@ export interface Options extends OtherOptions {
 /** Decoded options, with all defaults. */
 export interface Settings extends Omit<Fields, "maxReceiveCount"> {
   readonly address: Address.Address
-  /** Options that give the SDK something of the program's own. */
+  /** Options that pass the program's own objects to the SDK. */
   readonly sdk: SdkOptions
-  /** `undefined` for a number with slack above the receives that the policy needs. */
+  /** `undefined` for a number above the receives that the policy needs. */
   readonly maxReceiveCount: number | undefined
 }
 
@@ -137,7 +136,7 @@ const defaults = {
   tags: {}
 } as const satisfies Partial<Fields>
 
-/** Options that are read one by one. Here they are known by their names, so that one of a wrong name is told the right one. */
+/** Options that are decoded separately. The decoder needs their names to suggest them for misspelled options. */
 const others = ["accessKeyId", "secretAccessKey", "sessionToken", "client", "credentials", "endpoint", "requestHandler"]
 
 const decodeFields = AdapterOptions.decoder("sqs", fields, ["url", ...others])
@@ -181,10 +180,10 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   }
   const { parameters } = parsed.success
   const misplaced = others.find((name) => name in parameters)
-  // Its value may be a secret of digits, which an error would show.
+  // An error of the decoder would show the value, which may be a secret.
   if (misplaced !== undefined) {
     const remedy = "Write an access key as sqs://<access key>:<secret>@<host>, and all else in code or a config file"
-    return Result.fail(refuse(misplaced, "it is no parameter of a URL", remedy))
+    return Result.fail(refuse(misplaced, "it is not a parameter of the URL", remedy))
   }
   const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
   const requestTimeout = rest.requestTimeout ?? parameters["requestTimeout"]

@@ -1,5 +1,5 @@
 /**
- * The IAM policy that a role needs for a plan, and nothing more, as JSON to paste.
+ * The minimal IAM policy of a role for a plan, as JSON.
  *
  * Pure. A batch call needs the permission of its single call.
  *
@@ -8,11 +8,11 @@
 import type { Plan, Queue } from "./SqsPlan.ts"
 
 /**
- * The parts that a program or a person plays:
+ * The roles of programs and operators:
  *
  * - `consumer`: reads the queue, retries, dead-letters. A Lambda function's execution role is one.
  * - `producer`: sends.
- * - `operator`: counts, browses, purges, redrives, also by SQS's own move tasks.
+ * - `operator`: counts, browses, purges and redrives, including SQS's move tasks.
  */
 export type Role = "consumer" | "producer" | "operator"
 
@@ -22,7 +22,7 @@ export interface Place {
   readonly account: string
   /** `aws-cn` in China, `aws-us-gov` in GovCloud. Default: `aws`. */
   readonly partition?: string | undefined
-  /** The ARN of the KMS key that encrypts the queues. Default: none, for a key that SQS manages. */
+  /** The ARN of the KMS key that encrypts the queues. Default: none, because SQS manages the key. */
   readonly key?: string | undefined
 }
 
@@ -38,13 +38,13 @@ export interface Statement {
   readonly Resource: ReadonlyArray<string>
 }
 
-/** An IAM policy, whose JSON can be pasted. */
+/** An IAM policy. */
 export interface Policy {
   readonly Version: "2012-10-17"
   readonly Statement: ReadonlyArray<Statement>
 }
 
-/** A queue's ARN. Where its name tells account and region, those of the name are taken. */
+/** Returns a queue's ARN. The account and region in its name take precedence. */
 export const arn = ({ name }: Queue, { account, partition = "aws", region }: Place): string =>
   `arn:${partition}:sqs:${name.region ?? region}:${name.account ?? account}:${name.name}`
 
@@ -68,7 +68,7 @@ const letters: { readonly [R in Role]: ReadonlyArray<string> } = {
   ]
 }
 
-/** A consumer asks whether SQS moves messages to its queue, which brings receives with them. */
+/** A consumer checks whether SQS moves messages to its queue: these arrive with a receive count. */
 const asks = ({ mode }: Plan, role: Role): ReadonlyArray<string> =>
   role === "consumer" && mode !== "use" ? ["ListDeadLetterSourceQueues"] : []
 
@@ -80,7 +80,7 @@ const setUp = ({ mode, tags }: Plan): ReadonlyArray<string> => [
 ]
 
 /**
- * The policy of a role.
+ * Returns the policy of a role.
  *
  * @example
  * ```ts
@@ -103,7 +103,8 @@ export const make = (plan: Plan, role: Role, place: Place): Policy => {
   > = [
     ["Work", "sqs", [...work[role], ...setUp(plan), ...asks(plan, role)], of("work")],
     ["DeadLetters", "sqs", letters[role].length === 0 ? [] : [...letters[role], ...setUp(plan)], of("dead letters")],
-    // To send needs both as well: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+    // Senders need both actions too:
+    // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
     ["Key", "kms", ["Decrypt", "GenerateDataKey"], place.key === undefined ? [] : [place.key]]
   ]
   return {

@@ -1,10 +1,10 @@
 /**
- * Plans: the queues of SQS, and their attributes, that a queue and its retry policy need, as data.
+ * Plans: the SQS queues and attributes that a queue and its retry policy need, as data.
  *
- * Pure, so that a plan can be reviewed and tested without a broker. The adapter creates exactly the queues of the plan
- * and compares those that exist with it; `format` prints it. Requeue counts and dead-letters by itself, with the error
- * in the message. SQS's own redrive policy is the backstop for messages that kill every consumer; it allows more
- * receives than the policy, because SQS counts deliveries that no handler has seen as well.
+ * Pure: a plan can be reviewed and tested without a broker. The adapter creates the queues of the plan, and compares
+ * existing queues with it; `format` prints it. Requeue itself counts attempts and dead-letters messages, with the error
+ * in the message. SQS's redrive policy is the backstop for messages that kill every consumer. It allows more receives
+ * than the policy, because SQS also counts deliveries that reached no handler.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
  */
@@ -21,12 +21,12 @@ import type { Settings } from "./SqsOptions.ts"
 
 export { type Attributes, type Finding, type Found, type Plan, type Queue, verify }
 
-/** The queues of a consumer or producer, by the names that the program uses. */
+/** The queues of a consumer or producer, by the program's names. */
 export interface Request {
   readonly queue: string
   /** The policy of a consumer. Default: none, as for a producer. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
-  /** All dead-letter queues of the policy; `RetryPolicy.deadLetterQueues` tells them. Default: none. */
+  /** All dead-letter queues of the policy; `RetryPolicy.deadLetterQueues` returns them. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
@@ -35,11 +35,11 @@ const refuse = (queue: string, field: string, detail: string, remedy: string): C
 
 const seconds = (millis: number): string => String(millis / 1000)
 
-/** SQS encrypts new queues unless it is told not to. */
+/** Returns the encryption attributes. SQS encrypts new queues by default. */
 const encryption = ({ encryption: key }: Settings): Attributes =>
   key === "sqs" || key === "none" ? { SqsManagedSseEnabled: String(key === "sqs") } : { KmsMasterKeyId: key }
 
-/** Deduplication and quota per message group: groups do not slow each other down. */
+/** Deduplication and throughput quota per message group: groups do not slow each other down. */
 const highThroughput: Attributes = {
   FifoQueue: "true",
   ContentBasedDeduplication: "false",
@@ -56,16 +56,16 @@ const attributesOf = (name: Names.Name, role: Queue["role"], settings: Settings)
 })
 
 /**
- * Whether a retry can be a new copy, whose receives SQS counts from 0. Else no policy may need more receives than SQS
- * allows.
+ * Whether a retry can be a new copy, whose receives SQS counts from 0. Otherwise the policy must not need more receives
+ * than SQS allows.
  */
 const renews = (name: Names.Name, settings: Settings): boolean => !name.fifo || settings.fifoRetry === "resend"
 
 /**
  * Plans the queues of a consumer or producer.
  *
- * Answers a `ConfigurationError` when SQS does not take a name, when one of queue and dead-letter queue is FIFO and the
- * other is not, or when the policy needs more time than the queue keeps a message, or more receives than SQS allows.
+ * Returns a `ConfigurationError` if SQS does not accept a name, if only one of queue and dead-letter queue is FIFO, or
+ * if the policy needs more time than the queue's retention, or more receives than SQS allows.
  *
  * @example
  * ```ts
@@ -90,11 +90,11 @@ export const make = (
     const { detail, queue: wrong, remedy = "" } = parsedLetters.failure
     return refuse(queue, "retry.deadLetter", `${wrong}: ${detail}`, remedy)
   }
-  // A name that tells no account is one of the connection's.
+  // A name without an account belongs to the connection's account.
   const owned = (name: Names.Name): Names.Name => ({ ...name, account: name.account ?? settings.address.account })
   const name = owned(parsed.success)
   const letters = parsedLetters.success.map(owned)
-  // SQS moves nothing to a queue of another account.
+  // SQS does not move messages to a queue of another account.
   const [backstop] = letters.filter((letter, index) => index === 0 && letter.account === name.account)
   const maxDeliveries = retry?.maxDeliveries ?? 1
   const receives = MaxReceiveCount.needed(maxDeliveries, renews(name, settings))
@@ -149,7 +149,7 @@ const mismatch = (
   const other = letters.findIndex((letter) => letter.fifo !== fifo)
   if (other >= 0) {
     const kind = (isFifo: boolean) => (isFifo ? "FIFO" : "standard")
-    const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS wants them alike`
+    const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS requires both to be of the same kind`
     const remedy = fifo ? "End its name in .fifo" : "Give it a name without .fifo"
     return refuse(queue, "retry.deadLetter", detail, remedy)
   }
@@ -173,7 +173,7 @@ const tooLong = (
         "Raise retention (14 days at most), or set retry.maxAge below it"
       )
 
-/** A message of a FIFO queue keeps its place only while it is hidden. */
+/** A message keeps its position in a FIFO queue only while it is hidden. */
 const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError.ConfigurationError | undefined => {
   const delay = Retention.longestDelay(retry)
   if (delay <= Limits.hide) return undefined
@@ -221,24 +221,25 @@ const notes = (
     lines.push(`SQS deletes a message that is ${Delay.format(settings.retention)} old: set retry.maxAge below that`)
   }
   if (name.fifo && settings.fifoRetry === "block") lines.push("a retried message holds up the others of its group")
-  if (name.fifo && settings.fifoRetry === "resend") lines.push("a retried message goes behind the others of its group")
+  if (name.fifo && settings.fifoRetry === "resend") lines.push("a retried message moves after the others of its group")
   return lines
 }
 
-/** The value of `RedrivePolicy`, by which SQS moves messages that kill every consumer. */
+/** Returns the value of `RedrivePolicy`, with which SQS moves messages that kill every consumer. */
 export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
   JSON.stringify({ deadLetterTargetArn: targetArn, maxReceiveCount: redrive?.maxReceiveCount })
 
-/** The most queues that a `RedriveAllowPolicy` can name. */
+/** Maximum number of queues in a `RedriveAllowPolicy`. */
 export const allowedSources = 10
 
 /**
- * The value of `RedriveAllowPolicy`, by which a dead-letter queue takes messages that SQS moves from these queues only.
+ * Returns the value of `RedriveAllowPolicy`, with which a dead-letter queue accepts messages that SQS moves only from
+ * these queues.
  */
 export const redriveAllowPolicy = (sourceArns: ReadonlyArray<string>): string =>
   JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: sourceArns })
 
-/** The plan as a table for people. */
+/** Formats the plan as a table. */
 export const format = ({ mode, notes: lines, queue, queues }: Plan): string => {
   const rows = queues.flatMap((one) => [
     [one.role, one.name.name, ""],

@@ -1,7 +1,7 @@
 /**
  * Functions on AWS Lambda: `SqsLambda`.
  *
- * It has an entry of its own, because such a function needs AWS' SDK before its first event, and other programs not before
- * their broker is made.
+ * A separate entry point: a function needs AWS' SDK before its first event, other programs only when they make their
+ * broker.
  */
 export * as SqsLambda from "./SqsLambda.ts"

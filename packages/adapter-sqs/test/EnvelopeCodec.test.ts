@@ -135,7 +135,7 @@ describe("sns", () => {
     assert.throws(
       () => void open(json, notification("You have chosen to subscribe", { Type, Token: "secret" })),
       EnvelopeCodec.EnvelopeError,
-      `EnvelopeCodec.sns: the body is a ${Type} of arn:aws:sns:us-east-2:111122223333:ExampleTopic1, and no message`
+      `EnvelopeCodec.sns: the body is a ${Type} of arn:aws:sns:us-east-2:111122223333:ExampleTopic1, not a message`
     )
   )
 })
@@ -182,8 +182,8 @@ describe.each([
 
   it("refuses bare bodies on both ways, where it is told so", () => {
     const strict = make(Codec.json, { bare: "refuse" })
-    fails(() => strict.decode(utf8('"a"'), {}), `EnvelopeCodec.${name}: the body is no envelope`)
-    fails(() => strict.encode("a"), `EnvelopeCodec.${name}: the body is no envelope`)
+    fails(() => strict.decode(utf8('"a"'), {}), `EnvelopeCodec.${name}: the body is not an envelope`)
+    fails(() => strict.encode("a"), `EnvelopeCodec.${name}: the body is not an envelope`)
     assert.doesNotThrow(() => void make(Codec.text, { bare: "refuse" }).decode(bytesOf(envelope), {}))
   })
 

@@ -110,7 +110,7 @@ describe("what a queue becomes", () => {
     ["unlimited", { maxRetries: "unlimited" }, {}, "SQS deletes a message that is 4d old"],
     ["unlimited FIFO", { maxRetries: "unlimited" }, {}, "no backstop: SQS would give up after 1000 receives"],
     ["routed", { deadLetter: { queue: "a", routes: { permanent: "b" } } }, {}, "the backstop knows a only"],
-    ["FIFO, resent", {}, { fifoRetry: "resend" }, "a retried message goes behind the others of its group"]
+    ["FIFO, resent", {}, { fifoRetry: "resend" }, "a retried message moves after the others of its group"]
   ] as ReadonlyArray<[string, RetryPolicy.Options, Partial<SqsOptions.Options>, string]>)(
     "%s: says so",
     (name, retry, options, text) => {

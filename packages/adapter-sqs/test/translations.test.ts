@@ -242,7 +242,7 @@ describe("toPublication", () => {
     ["a group that is none", { headers: { "message-group-id": "a b" } }, "Unsupported", "message-group-id"],
     ["an empty deduplication id", { headers: { "message-deduplication-id": "" } }, "Unsupported", "deduplication"],
     ["too much text", { body: new Uint8Array(1024 * 1024).fill(97) }, "BodyTooLarge", "the limit is 1048576"],
-    ["too many bytes", { body: new Uint8Array(774_145) }, "BodyTooLarge", "no text and has 774145 bytes"],
+    ["too many bytes", { body: new Uint8Array(774_145) }, "BodyTooLarge", "not text and has 774145 bytes"],
     ["headers as large as that", { headers: { h: "x".repeat(1024 * 1024) } }, "BodyTooLarge", "body and headers"]
   ] as const)("%s is refused", (_, change, reason, detail) => {
     const refused = toPublication(outgoing(change), false)

@@ -360,7 +360,7 @@ describe("a policy that SQS cannot keep", () => {
       "a dead-letter queue of another type",
       "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
       'queues["orders.fifo"].retry.deadLetter: on broker aws, for queue orders.fifo: graves is a standard queue, ' +
-        "orders.fifo a FIFO one: SQS wants them alike. End its name in .fifo"
+        "orders.fifo a FIFO one: SQS requires both to be of the same kind. End its name in .fifo"
     ],
     [
       "a dead-letter queue's name",

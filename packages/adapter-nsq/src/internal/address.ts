@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 export interface HttpInterface {
   /** Without a slash at the end. */
   readonly url: string
-  /** How its certificate is checked, if it has one. */
+  /** TLS options, for `https:`. */
   readonly tls: TlsOptions.Tls
 }
 
@@ -16,7 +16,7 @@ export interface HttpInterface {
 export interface Address {
   readonly host: string
   readonly port: number
-  /** `undefined` when it is not used. */
+  /** `undefined` when the HTTP interface is not used. */
   readonly http: HttpInterface | undefined
 }
 
@@ -25,11 +25,11 @@ export interface Parsed {
   /** `host:port` of the URL itself; `undefined` when it has no host. */
   readonly nsqd: string | undefined
   readonly secret: string
-  /** The options of the URL's query, as texts and lists of them. */
+  /** The options in the URL's query, as strings or lists of strings. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** The options that are lists; in a URL's query commas stand between their items. */
+/** The options that are lists. A URL's query separates their items with commas. */
 const lists: ReadonlySet<string> = new Set(["nsqd", "nsqdHttp", "lookupd"])
 
 const example =
@@ -38,7 +38,9 @@ const example =
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
 
-/** Parses the URL of a broker, whose query may have the `known` parameters. No error shows the URL: it may hold a secret. */
+/**
+ * Parses a broker's URL, whose query may have the `known` parameters. Errors never show the URL: it may hold a secret.
+ */
 export const parse = (
   input: string | URL | Redacted.Redacted,
   known: ReadonlyArray<string>
@@ -63,10 +65,10 @@ const split = (text: string, otherwise: number): { readonly host: string; readon
   return { host: host.replace(/^\[|\]$/g, ""), port: port === undefined ? otherwise : Number(port) }
 }
 
-/** Whether a port can be connected to. The driver would throw where nobody can catch it. */
+/** Whether a port is valid. For others the driver throws an uncaught exception. */
 export const isPort = (port: unknown): boolean => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536
 
-/** Whether it is a host's name or IP address, by its characters. The driver would throw for some others. */
+/** Whether the characters are those of a host name or IP address. The driver throws for some others. */
 export const isHost = (host: unknown): boolean => typeof host === "string" && /^[\w.:%-]{1,253}$/.test(host)
 
 const kind = (expected: string, holds: (text: string) => boolean): OptionKind.OptionKind<string> => ({
@@ -83,23 +85,25 @@ const isHostPort = (text: string): boolean => {
 /** `host`, `host:port`, or `[::1]:port`. */
 export const ofNsqd = kind("host or host:port, with a port from 1 to 65535", isHostPort)
 
-/** `host:port`, or the URL of an interface behind TLS or a proxy. */
+/** `host:port`, or a URL when the interface is behind TLS or a proxy. */
 export const ofHttp = kind("host:port or a URL of HTTP, with a port from 1 to 65535", (text) =>
   /^https?:/.test(text) ? /^https?:\/\/[^\s@?#]+$/.test(text) && URL.canParse(text) : isHostPort(text)
 )
 
-/** Whether what is sent to a host does not leave this machine, by its name alone: `localhost`, 127.0.0.0/8 or `::1`. */
+/** Whether a host name is local: `localhost`, 127.0.0.0/8 or `::1`. */
 export const isLocal = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
 
 /** `host:port`, with brackets around an IPv6 address. */
 export const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
-/** The URL of an HTTP interface, without a slash at the end; `otherwise` is the port of an address that has none. */
+/** Returns the URL of an HTTP interface, without a slash at the end. `otherwise` is the default port. */
 export const toHttp = (text: string, otherwise: number): string =>
   text.includes("://") ? text.replace(/\/+$/, "") : `http://${hostPort(split(text, otherwise))}`
 
-/** The address of an nsqd. Its HTTP interface is one port above, unless `http` gives another; it is not used without `tls`. */
+/**
+ * Parses the address of an nsqd. Its HTTP interface is one port above unless `http` is given, and unused without `tls`.
+ */
 export const toAddress = (text: string, http: string | undefined, tls: TlsOptions.Tls | undefined): Address => {
   const { host, port } = split(text, 4150)
   const url = http === undefined ? `http://${hostPort({ host, port: port + 1 })}` : toHttp(http, 4151)

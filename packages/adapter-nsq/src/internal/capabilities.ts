@@ -4,7 +4,7 @@ import type { Settings } from "../NsqOptions.ts"
 import type { Limits } from "./limits.ts"
 import * as Wire from "./wire.ts"
 
-/** Milliseconds between two searches of nsqd for messages that are due. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
+/** Milliseconds between nsqd's scans for due messages. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
 const queueScanInterval = 100
 
 export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
@@ -15,7 +15,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     retryDelay: { native, beyond: "deferred copies, one after the other" },
     sendDelay: {
       native,
-      // A body without an envelope cannot carry the rest of its delay.
+      // A bare body cannot carry the remaining delay.
       beyond:
         envelope === "never" ? undefined : "deferred copies, one after the other, while a consumer of the queue runs"
     },
@@ -32,7 +32,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: http, inFlight: http, delayed: http },
-    ...(http ? {} : { countsRemedy: "Leave the option http on: nsqd counts by its HTTP interface alone" }),
+    ...(http ? {} : { countsRemedy: "Leave the option http on: only nsqd's HTTP interface reports counts" }),
     tellsMissing: http,
     exactCounts: false,
     uncountedBrowse: false

@@ -1,10 +1,10 @@
 /**
- * The connections of the driver. No other file imports it.
+ * Connections of the driver nsqjs. No other file imports it.
  *
- * They use the protocol of nsqjs: handshake, frames, and answers in order. They do not use its messages, which have a timer and a
- * signed count of attempts, nor its close, which drops unwritten commands.
+ * nsqjs provides the protocol: handshake, frames, and answers in order. Its messages are not used, because each starts
+ * a timer and counts attempts as a signed number; nor is its close, which drops unwritten commands.
  */
-// Gives packages that compile these sources the types of the driver.
+// Provides the driver's types to packages that compile these sources.
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
 import { readFileSync } from "node:fs"
@@ -26,7 +26,7 @@ export interface Identity {
   readonly maxRdyCount: number
   readonly msgTimeout: number
   readonly maxMsgTimeout: number
-  /** Requested features that nsqd does not provide, for people. */
+  /** Requested features that nsqd does not provide, as text. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -34,25 +34,28 @@ export interface Identity {
 export interface Listener {
   /** A message has arrived, with the data of its frame; see `toFrame`. */
   readonly message: (payload: Buffer) => void
-  /** nsqd refused a command and goes on, for example `E_FIN_FAILED FIN <id> failed ID not in flight`. */
+  /** nsqd refused a command but keeps the connection, for example `E_FIN_FAILED FIN <id> failed ID not in flight`. */
   readonly refused: (text: string) => void
-  /** The connection has closed. Comes once, after all other events. */
+  /** The connection has closed. Called once, after all other events. */
   readonly closed: (error: unknown) => void
 }
 
 /** A connection that nsqd has accepted. */
 export interface Connection {
-  /** The name under which nsqd lists this connection in its statistics; no other has it. */
+  /** The unique name of this connection in nsqd's statistics. */
   readonly clientId: string
   readonly identity: Identity
   readonly isOpen: () => boolean
-  /** How many answers, heartbeats and messages have arrived. */
+  /** Number of answers, heartbeats and messages that have arrived. */
   readonly heard: () => number
-  /** Writes commands. `done` is called when the socket has taken them, or with an error when it cannot. */
+  /** Writes commands. Calls `done` when the socket has accepted them, or with an error. */
   readonly write: (commands: string, done: (error: Error | null | undefined) => void) => void
-  /** Asks nsqd to send no more messages. Resolves when nsqd has handled all commands written before, or has closed. */
+  /**
+   * Asks nsqd to stop sending messages. Resolves when nsqd has handled all earlier commands, or the connection has
+   * closed.
+   */
   readonly stop: () => Promise<void>
-  /** Writes the remaining commands, and lets nsqd close the connection. */
+  /** Writes the remaining commands and ends the connection. */
   readonly end: () => void
   /** Drops the socket at once. */
   readonly destroy: (because?: Error) => void
@@ -60,7 +63,7 @@ export interface Connection {
 
 /** A connection for publishing. */
 export interface PublishingConnection extends Connection {
-  /** Writes commands that publish, together. Calls each `done` once with nsqd's answer, in their order. */
+  /** Writes publish commands together. Calls each `done` once with nsqd's answer, in order. */
   readonly publish: (commands: ReadonlyArray<PublishCommand>) => void
 }
 
@@ -80,19 +83,19 @@ const toOptions = (settings: Settings, messageTimeout: number | undefined): Conn
   tls: settings.tls !== undefined
 })
 
-/** Replaces methods of the driver that this adapter needs to behave differently, for which nsqjs has no options. */
+/** Replaces driver methods whose behaviour no option of nsqjs changes. */
 const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error: Error) => void): void => {
   const identify = native.identify.bind(native)
   const receiveData = native.receiveData.bind(native)
   const startCompression = native.startCompression.bind(native)
-  // A message is given to the listener as bytes: the driver's object would start a timer.
+  // The listener receives bytes: the driver's message object would start a timer.
   native.createMessage = (payload) => payload
-  // The driver would name itself.
+  // Otherwise the driver's own user agent is sent.
   native.identify = () => ({ ...identify(), user_agent: settings.userAgent })
-  // The driver waits at most 5 seconds for the first answer. Here `connectTimeout` decides.
+  // `connectTimeout` replaces the driver's limit of 5 seconds.
   native.identifyTimeout = () => {}
   let isFirst = true
-  // When another server than nsqd answers, the driver waits for the rest of a frame, or throws in the socket's event, which would
+  // If the server is not nsqd, the driver waits for the rest of a frame, or throws an uncaught exception, which would
   // end the process.
   native.receiveData = (data) => {
     try {
@@ -103,24 +106,24 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
       fail(error instanceof Error ? error : new Error(Failure.summarize(error).message))
     }
   }
-  // The driver listens to no errors of these streams: the process would end.
+  // The driver does not handle errors of these streams: they would end the process.
   native.startCompression = (inflater, deflater) => {
     inflater.on("error", fail)
     deflater.on("error", fail)
     startCompression(inflater, deflater)
   }
-  // The driver takes neither a server's name nor a passphrase.
+  // The driver supports neither a server name nor a passphrase.
   native.startTLS = () => startTls(native, settings)
 }
 
-/** The driver's own steps, with all options of TLS. */
+/** Repeats the driver's steps with all TLS options. */
 const startTls = (native: NSQDConnection, { tls }: Settings): void => {
-  // The driver would read it as data from inside TLS: a confirmation or a message.
+  // The driver would treat these unencrypted bytes as data from inside TLS.
   if (native.frameBuffer.buffer !== undefined) throw new Error(Handshake.refusals.early)
   const socket = native.conn!
   for (const event of ["data", "error", "close"]) socket.removeAllListeners(event)
   const host = native.nsqdHost
-  // Of a socket that is connected to an IP address Node.js would check the name `localhost`, whoever it belongs to.
+  // Without `host`, Node.js would check the certificate of an IP address against `localhost`.
   const name = isIP(host) === 0 ? { servername: host } : { host }
   const secured = connectTls(
     { ...name, ...TlsOptions.toNode(tls ?? {}, readFileSync), socket },
@@ -131,11 +134,11 @@ const startTls = (native: NSQDConnection, { tls }: Settings): void => {
 }
 
 /**
- * Calls back for each answer, with its text, and for each message. nsqjs has no event for answers and heartbeats. The
- * driver hears nothing of what is answered by `false`.
+ * Calls `heard` for each answer, with its text, and for each message: nsqjs has no event for answers and heartbeats.
+ * The driver does not receive a frame for which `heard` returns `false`.
  */
 const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | undefined) => boolean): void => {
-  // Every state of the driver hears of every frame through this method.
+  // The driver passes every frame through this method.
   const raise = statemachine.raise.bind(statemachine)
   statemachine.raise = (event, data) => {
     const isFrame = event === "response" || event === "consumeMessage"
@@ -152,7 +155,7 @@ const concealing = ({ secret }: Settings): ((error: Error) => Error) => {
     : (error) => (error.message.includes(text) ? new Error(error.message.replaceAll(text, () => "<redacted>")) : error)
 }
 
-/** nsqd's errors after which the connection goes on. */
+/** Whether nsqd keeps the connection after this error. */
 const isRefusal = ({ message }: Error): boolean => /^E_(FIN|REQ|TOUCH)_FAILED /.test(message)
 
 const identityOf = (
@@ -160,7 +163,7 @@ const identityOf = (
   notes: ReadonlyArray<string>
 ): Identity => ({ version: nsqdVersion ?? "0.0", maxRdyCount, msgTimeout, maxMsgTimeout, notes })
 
-/** Opens a connection. Resolves when nsqd has accepted all requests; rejects when that fails or the signal aborts. */
+/** Opens a connection. Resolves after the handshake; rejects when it fails or the signal aborts. */
 const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: AbortSignal): Promise<Connection> =>
   new Promise((resolve, reject) => {
     const insecure = Handshake.refusalOf(settings, native.nsqdHost)
@@ -175,7 +178,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
 
     const destroy = (because?: Error): void => {
       if (because !== undefined) failure ??= conceal(because)
-      // The driver makes its socket a turn later, and fails without one.
+      // The driver creates its socket one turn later, and fails without it.
       if (native.conn === null) return process.nextTick(destroy)
       native.statemachine.raise("close")
       native.conn?.destroy()
@@ -184,7 +187,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     const closed = (): void => {
       if (isClosed) return
       isClosed = true
-      // The driver's timer would keep the process.
+      // The driver's timer would keep the process alive.
       native.clearIdentifyTimeout()
       stopped?.()
       const error = failure ?? new Error(closedText)
@@ -192,9 +195,9 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       else reject(error)
     }
     signal.addEventListener("abort", () => {
-      if (!isReady) destroy(new Error("nobody waits for the connection any more"))
+      if (!isReady) destroy(new Error("the connection attempt was cancelled"))
     })
-    /** Reads the answer to `IDENTIFY`. Nothing else has been sent, and nothing more is where it is not what was asked for. */
+    /** Reads the answer to `IDENTIFY`, before anything else is sent. Returns whether the connection may be used. */
     const mayGoOn = (answer: string): boolean => {
       handshake = Handshake.read(answer, settings)
       if (!handshake.wantsSecret) native.config.authSecret = null
@@ -206,7 +209,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     onHeard(native, (response) => {
       heard++
       if (response === "CLOSE_WAIT") stopped?.()
-      // The first answer, whatever else came before it.
+      // Only the first answer is that to `IDENTIFY`.
       return handshake !== undefined || response === undefined || mayGoOn(response)
     })
     native.on("message", on.message)
@@ -271,9 +274,9 @@ export const connectPublisher = async (
     publish: (commands) => {
       native.outWriter.cork()
       for (const { command, done } of commands) {
-        // As the driver's `produceMessages`, whose encoder copies each message three times.
+        // Replaces the driver's `produceMessages`, whose encoder copies each message three times.
         native.messageCallbacks.push((error) => {
-          // The driver calls back before the connection closes, and would lose what is published in between.
+          // The driver calls back before the connection closes: messages published in between would be lost.
           if (error !== null) isRefused = true
           done(error && conceal(error))
         })

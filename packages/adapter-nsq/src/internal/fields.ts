@@ -1,4 +1,4 @@
-/** The kinds of the options that a URL and a config file can have, too. `NsqOptions` says what they mean. */
+/** The kinds of the options that a URL or a config file can hold. `NsqOptions` documents them. */
 import { Delay, OptionKind } from "@requeue/core/port"
 import { OptionTree } from "@requeue/kit"
 import * as Address from "./address.ts"

@@ -6,11 +6,11 @@ import type { HttpInterface } from "./address.ts"
 import { ask, type HttpResponse } from "./httpClient.ts"
 import { type ErrorContext, timedOut, toBrokerError } from "./toBrokerError.ts"
 
-/** The answer when the topic or channel of a request does not exist; that is no failure. */
+/** The result, not an error, when the topic or channel of a request does not exist. */
 export const missing = Symbol("missing")
 
 /**
- * Where an nsqd with `--tls-required` is asked instead; `undefined` for all other answers.
+ * Returns the HTTPS interface of an nsqd with `--tls-required`; `undefined` for all other answers.
  * https://nsq.io/components/nsqd.html: `--tls-required`
  */
 const behindTls = ({ tls, url }: HttpInterface, { body, status }: HttpResponse): HttpInterface | undefined => {
@@ -28,15 +28,15 @@ interface Question {
   readonly path: string
 }
 
-/** The answer of an interface, and its time. */
+/** The response of an interface, and its time. */
 interface JsonResponse {
   /** The parsed JSON, or `missing`. */
   readonly json: unknown
-  /** Milliseconds since the epoch, without the fraction of a second; `undefined` where the answer has no date. */
+  /** Milliseconds since the epoch, without the fraction of a second; `undefined` if the response has no date. */
   readonly date: number | undefined
 }
 
-/** Requests `path` of the interface at `base`, within a time in milliseconds. */
+/** Requests `path` from the interface at `base`. `timeout` is in milliseconds. */
 export const response = (
   context: ErrorContext,
   timeout: number,
@@ -59,7 +59,7 @@ export const response = (
     })
   )
 
-/** The same, for the parsed JSON alone, or `missing`. */
+/** Returns only the parsed JSON, or `missing`. */
 export const request = (
   context: ErrorContext,
   timeout: number,
@@ -74,7 +74,7 @@ const failure = (
 ): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation, queue, reason, detail: `${url}: ${detail}` })
 
-/** Reads an answer. One that is not as NSQ's are, for which `read` answers `undefined`, counts as none, and is shown. */
+/** Reads a response. Fails, and shows the response, if `read` returns `undefined` because it is not NSQ's. */
 export const parse = <A>(
   context: ErrorContext,
   base: HttpInterface,
@@ -84,18 +84,18 @@ export const parse = <A>(
   Effect.suspend(() => {
     const parsed = read(json)
     if (parsed !== undefined) return Effect.succeed(parsed)
-    const detail = `the answer is none of NSQ's: ${String(JSON.stringify(json)).slice(0, 200)}`
+    const detail = `the response is not from NSQ: ${String(JSON.stringify(json)).slice(0, 200)}`
     return Effect.fail(failure(context, base, { reason: "ConnectionFailed", detail }))
   })
 
-/** A query of a URL. */
+/** Formats a URL's query. */
 export const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
 
-/** A number of JSON, where it is one. */
+/** Returns a JSON value if it is a number of 0 or more. */
 export const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 0 ? value : undefined
 
-/** The error of an nsqd whose HTTP interface is used and does not answer. */
+/** Makes the error of an nsqd whose HTTP interface does not answer. */
 export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerError): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
@@ -108,7 +108,7 @@ export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerErr
       "or set http: false: counts, browsing and purges do not work then"
   })
 
-/** The error of an operation that needs nsqd's HTTP interface, with `http: false`. */
+/** Makes the error of an operation that needs nsqd's HTTP interface while `http` is false. */
 export const needed = (operation: string, queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",

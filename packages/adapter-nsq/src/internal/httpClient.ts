@@ -1,4 +1,4 @@
-/** One HTTP request, with the TLS options of its interface: `fetch` takes none. No other file imports Node's own client. */
+/** One HTTP request with TLS options, which `fetch` does not support. No other file imports Node's HTTP client. */
 import { TlsOptions } from "@requeue/kit"
 import { readFileSync } from "node:fs"
 import { type IncomingMessage, request as requestPlain } from "node:http"
@@ -8,7 +8,9 @@ import type { HttpInterface } from "./address.ts"
 export interface HttpResponse {
   readonly status: number
   readonly body: string
-  /** The server's time, in milliseconds since the epoch, without the fraction of a second; `undefined` where it has none. */
+  /**
+   * The server's time, in milliseconds since the epoch, without the fraction of a second; `undefined` if it sends none.
+   */
   readonly date: number | undefined
 }
 
@@ -17,14 +19,14 @@ export interface RequestOptions {
   readonly signal: AbortSignal
 }
 
-/** The most bytes that are read of an answer: that of 200 nsqd with 1,000 topics each has some 7 MB. */
+/** The largest response that is read, in bytes: nsqlookupd sends about 7 MB for 200 nsqd with 1,000 topics each. */
 const largest = 8 * 1024 * 1024
 
-/** Reads the body. The socket of one that is too large is closed with the rest unread. */
+/** Reads the body. If it is too large, closes the socket without reading the rest. */
 const read = async (response: IncomingMessage): Promise<string> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
-  // Cast, because Node's types do not tell: without an encoding, the chunks are bytes.
+  // Cast, because Node's types do not express that the chunks are bytes without an encoding.
   for await (const chunk of response as AsyncIterable<Uint8Array>) {
     size += chunk.length
     if (size > largest) throw new Error("the answer has more than 8 MiB")
@@ -33,7 +35,7 @@ const read = async (response: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** Each request has a connection of its own: one that is kept may have been closed by an nsqd that has restarted. */
+/** Sends a request on a new connection: a restarted nsqd would have closed a kept one. */
 export const ask = ({ tls, url }: HttpInterface, path: string, options: RequestOptions): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const at = new URL(`${url}/${path}`)

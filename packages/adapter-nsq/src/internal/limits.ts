@@ -1,4 +1,4 @@
-/** The limits of an nsqd, and those that hold on each of several. Pure. */
+/** The limits of one nsqd, and the lowest limits of several. Pure. */
 import type { Settings } from "../NsqOptions.ts"
 import type { Identity } from "./client.ts"
 
@@ -13,13 +13,13 @@ export interface Limits {
   readonly maxMsgTimeout: number
 }
 
-/** The limits in nsqd's configuration, as far as its HTTP interface answered them. */
+/** The limits in nsqd's configuration that its HTTP interface has reported. */
 export type Configured = Partial<Pick<Limits, "maxReqTimeout" | "maxMsgSize" | "maxBodySize">>
 
 /** The defaults of nsqd. */
 export const usual = { maxReqTimeout: 60 * 60 * 1000, maxMsgSize: 1024 * 1024, maxBodySize: 5 * 1024 * 1024 }
 
-/** The limits of one nsqd: the lower of its own and the option's; nsqd's default where neither is known. */
+/** Returns the limits of one nsqd: the lower of nsqd's and the option's, or nsqd's default if neither is known. */
 export const of = (identity: Identity, configured: Configured, settings: Settings): Limits => {
   const pick = (name: keyof Configured): number =>
     Math.min(
@@ -36,8 +36,9 @@ export const of = (identity: Identity, configured: Configured, settings: Setting
 }
 
 /**
- * The limit that nsqd names when it refuses a size, as in `E_BAD_MESSAGE PUB message too big 30097 > 20000`, or a delay, as in
- * `E_INVALID DPUB timeout 5000 out of range 0-1000`; none in other texts. https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
+ * Returns the limit that nsqd names when it refuses a size, such as `E_BAD_MESSAGE PUB message too big 30097 > 20000`,
+ * or a delay, such as `E_INVALID DPUB timeout 5000 out of range 0-1000`; Returns no limit for other texts.
+ * https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
  */
 export const refused = (text: string): Configured => {
   const delay = /^E_INVALID DPUB timeout \d+ out of range 0-(\d+)$/.exec(text)?.[1]
@@ -47,7 +48,7 @@ export const refused = (text: string): Configured => {
   return part === "message" ? { maxMsgSize: Number(limit) } : { maxBodySize: Number(limit) }
 }
 
-/** The lowest of each limit. */
+/** Returns the lowest of each limit. */
 export const least = (first: Limits, ...others: ReadonlyArray<Limits>): Limits =>
   others.reduce<Limits>(
     (a, b) => ({

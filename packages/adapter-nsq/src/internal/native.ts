@@ -1,13 +1,13 @@
-/** How the core passes on the facts of a message. */
+/** NSQ's facts about a message, in the core's form. */
 import type { Message } from "@requeue/core/port"
 import type { Node } from "./connect/nodes.ts"
 import type { Frame } from "./consume/toDelivery.ts"
 import type { Queue } from "./names.ts"
 
-/** The name under which the core passes them on. */
+/** The key of the facts in a message's `native`. */
 export const broker = "nsq"
 
-/** The facts of a message that an nsqd has delivered. */
+/** Returns the facts of a delivered message. */
 export const told = (
   { attempts, id, timestamp }: Frame,
   { node, topic: { channel, topic } }: { readonly node: Node; readonly topic: Queue }

@@ -8,7 +8,7 @@ import type { Configured } from "./limits.ts"
 import type { Queue } from "./names.ts"
 import * as NsqdStats from "./nsqdStats.ts"
 
-/** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
+/** Returns the limits that `IDENTIFY` does not report. https://nsq.io/components/nsqd.html#get-configoption */
 export const configured = (
   base: HttpInterface,
   timeout: number
@@ -25,15 +25,15 @@ export const configured = (
   )
 }
 
-/** The identity and the time of an nsqd; `undefined` where it does not report them. */
+/** The identity and the time of an nsqd; `undefined` if it does not report them. */
 export interface Info {
-  /** The same for all addresses of one nsqd, and different for any other. */
+  /** Equal for all addresses of one nsqd, and unique to it. */
   readonly identity: string | undefined
   /** Its time in milliseconds since the epoch, without the fraction of a second. */
   readonly date: number | undefined
 }
 
-/** Asks an nsqd about itself. https://nsq.io/components/nsqd.html#get-info */
+/** Requests the identity and time of an nsqd. https://nsq.io/components/nsqd.html#get-info */
 export const info = (base: HttpInterface, timeout: number): Effect.Effect<Info> =>
   Http.response({ operation: "connect" }, timeout, { base, path: "info" }).pipe(
     Effect.map(({ date, json }) => ({ identity: identityIn(json), date })),
@@ -45,14 +45,14 @@ const identityIn = (json: unknown): string | undefined =>
     ? JSON.stringify(["hostname", "broadcast_address", "tcp_port", "http_port", "start_time"].map((key) => json[key]))
     : undefined
 
-/** How many messages nsqd keeps in memory, for each topic and each channel. */
+/** Returns how many messages nsqd keeps in memory for each topic and each channel. */
 export const memQueueSize = (
   base: HttpInterface,
   timeout: number
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
   Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), Http.numberOf)
 
-/** Makes a topic and its channel, unless they exist. https://nsq.io/components/nsqd.html#post-channelcreate */
+/** Creates a topic and its channel if they are missing. https://nsq.io/components/nsqd.html#post-channelcreate */
 export const create = (
   base: HttpInterface,
   { channel, topic }: Queue,
@@ -68,9 +68,7 @@ export const create = (
   )
 }
 
-/**
- * Pauses a channel, or ends that; answers whether there is one. https://nsq.io/components/nsqd.html#post-channelpause
- */
+/** Pauses or resumes a channel. Returns whether it exists. https://nsq.io/components/nsqd.html#post-channelpause */
 export const setPaused = (
   base: HttpInterface,
   { channel, topic }: Queue,
@@ -85,14 +83,14 @@ export const setPaused = (
   )
 }
 
-/** How long `empty` waits before it looks at a topic again, in milliseconds. */
+/** Pause between `empty`'s checks of a topic, in milliseconds. */
 const pause = 20
 
 /**
  * Removes all messages of a channel, those in flight too. https://nsq.io/components/nsqd.html#post-channelempty
  *
- * Before that it waits until nsqd has moved the messages of the topic into its channels: in the topic they belong to
- * every channel.
+ * First waits until nsqd has moved the topic's messages into its channels: messages in the topic belong to every
+ * channel.
  */
 export const empty = (
   base: HttpInterface,

@@ -1,4 +1,4 @@
-/** Questions to an nsqd that somebody asks at the same time: many are one, which it answers after all of them. */
+/** Combines simultaneous requests for counts: many requests to one nsqd become one. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,14 +11,14 @@ interface Question {
   readonly answer: Deferred.Deferred<NsqdStats.Depths, BrokerError.BrokerError>
 }
 
-/** Milliseconds in which questions are gathered, and how many of them are one for all topics of an nsqd. */
+/** `millis`: how long requests are gathered. `many`: how many become one request for all topics of an nsqd. */
 const gathering = { millis: 2, many: 8 }
 
-/** Asks for the messages of channels. `timeout` is in milliseconds, for one request. */
+/** Returns a function that requests the counts of a channel. `timeout` limits each request, in milliseconds. */
 export const make = (
   timeout: number
 ): ((base: HttpInterface, queue: Queue) => Effect.Effect<NsqdStats.Depths, BrokerError.BrokerError>) => {
-  /** By the address of an nsqd. */
+  /** Keyed by the URL of an nsqd. */
   const gathered = new Map<string, Array<Question>>()
   const alone = (base: HttpInterface, questions: ReadonlyArray<Question>) =>
     Effect.forEach(
@@ -37,7 +37,7 @@ export const make = (
           { discard: true }
         )
       },
-      // It may have more topics than an answer may tell, or tell what nobody expects.
+      // The response may be too large, or unreadable because of another topic.
       onFailure: () => alone(base, questions)
     })
   const round = (base: HttpInterface) =>

@@ -1,4 +1,7 @@
-/** The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one request. */
+/**
+ * The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one
+ * request.
+ */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -7,16 +10,16 @@ import * as Http from "./http.ts"
 import type { Queue } from "./names.ts"
 import type { ErrorContext } from "./toBrokerError.ts"
 
-/** Messages of one channel, and those of its topic that are in no channel yet. */
+/** Counts of one channel, including messages of its topic that are in no channel yet. */
 export interface Depths {
   readonly ready: number
   readonly inFlight: number
   readonly delayed: number
   /** Whether the channel, or its topic, is paused. */
   readonly isPaused: boolean
-  /** Whether there is no such topic, or it has other channels only. */
+  /** Whether the topic does not exist, or has only other channels. */
   readonly isMissing: boolean
-  /** Whether there is the channel itself, which a subscription would make. A sum does not tell it. */
+  /** Whether the channel itself exists; a subscription would create it. A sum does not have this field. */
   readonly hasChannel?: boolean
   /** Connections that are subscribed to the channel. */
   readonly clients: number
@@ -25,8 +28,8 @@ export interface Depths {
 const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, clients: 0 }
 
 /**
- * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to
- * each: the most count.
+ * Returns the sum of each number, whether any is paused, and whether all are missing. Consumers connect to every nsqd,
+ * so `clients` is the highest number instead.
  */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
@@ -52,7 +55,7 @@ interface Channel {
   readonly deferred: number
   readonly isPaused: boolean
   readonly clientCount: number
-  /** The ids of its clients, where nsqd was asked for them. */
+  /** The ids of its clients, if they were requested. */
   readonly clients: ReadonlyArray<string>
 }
 
@@ -90,7 +93,7 @@ const toTopic = (json: unknown): Topic | undefined => {
   return { name: String(json["topic_name"]), depth, isPaused: json["paused"] === true, channels }
 }
 
-/** A list of the one topic, or of none; nsqd answers `null` for it when there is none, beside its version. */
+/** Reads the topics of a response. nsqd sends `null` when there are none. */
 const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
   if (!Predicate.isReadonlyObject(json) || typeof json["version"] !== "string") return undefined
   const all: unknown = json["topics"] ?? []
@@ -98,7 +101,7 @@ const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
   return topics.every((topic) => topic !== undefined) ? topics : undefined
 }
 
-/** The statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
+/** Returns the statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
 export const statistics = (
   base: HttpInterface,
   context: ErrorContext,
@@ -111,7 +114,7 @@ export const statistics = (
   )
 }
 
-/** All topics with their channels, and each topic without one. */
+/** Returns all channels with their topics, and topics without channels. */
 export const queues = (
   base: HttpInterface,
   timeout: number
@@ -126,7 +129,7 @@ export const queues = (
     })
   )
 
-/** The statistics of a topic; `undefined` when it does not exist. */
+/** Returns the statistics of a topic; `undefined` if it does not exist. */
 const stats = (
   base: HttpInterface,
   topic: string,
@@ -135,7 +138,7 @@ const stats = (
 ): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
   Effect.map(statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }), ([found]) => found)
 
-/** The names of a topic's channels; `undefined` when the topic does not exist. */
+/** Returns the names of a topic's channels; `undefined` if the topic does not exist. */
 export const channels = (
   base: HttpInterface,
   topic: string,
@@ -143,7 +146,7 @@ export const channels = (
 ): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
 
-/** The ids of a channel's consumers; empty when it does not exist. */
+/** Returns the ids of a channel's consumers; empty if the channel does not exist. */
 export const clients = (
   base: HttpInterface,
   { channel, topic }: Queue,
@@ -154,7 +157,7 @@ export const clients = (
     (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
   )
 
-/** The messages of a channel, among the statistics of its topic. */
+/** Returns the counts of a channel from the statistics of its topic. */
 export const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths => {
   const its = found?.channels.find(({ name }) => name === channel)
   return {
@@ -162,14 +165,14 @@ export const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths =
     inFlight: its?.inFlight ?? 0,
     delayed: its?.deferred ?? 0,
     isPaused: found?.isPaused === true || its?.isPaused === true,
-    // A topic that nobody consumes yet keeps its messages for the first channel.
+    // A topic without channels keeps its messages for the first one.
     isMissing: found === undefined || (its === undefined && found.channels.length > 0),
     hasChannel: its !== undefined,
     clients: its?.clientCount ?? 0
   }
 }
 
-/** The messages of a channel, and those of its topic. */
+/** Returns the counts of a channel, including those of its topic. */
 export const depths = (
   base: HttpInterface,
   queue: Queue,
@@ -177,7 +180,7 @@ export const depths = (
 ): Effect.Effect<Depths, BrokerError.BrokerError> =>
   Effect.map(stats(base, queue.topic, timeout), (found) => depthsIn(found, queue))
 
-/** The messages of a topic that are in no channel yet. */
+/** Returns the number of messages in a topic that are in no channel yet. */
 export const waiting = (
   base: HttpInterface,
   topic: string,

@@ -1,4 +1,4 @@
-/** The parts of the driver that are used. It has no types for its connections. */
+/** Types of the parts of nsqjs that are used: it has none for its connections. */
 declare module "nsqjs" {
   import type { EventEmitter } from "node:events"
   import type { Socket } from "node:net"
@@ -11,7 +11,7 @@ declare module "nsqjs" {
     readonly snappy: boolean
     /** Seconds. */
     readonly heartbeatInterval: number
-    /** Milliseconds; `null` for nsqd's own. */
+    /** Milliseconds; `null` for nsqd's default. */
     readonly messageTimeout: number | null
     /** Milliseconds. */
     readonly outputBufferTimeout: number
@@ -27,12 +27,12 @@ declare module "nsqjs" {
     /** Milliseconds. */
     maxMsgTimeout: number
     nsqdVersion: string | null
-    /** The socket, or TLS over it; `null` until `connect` has run for a turn of the event loop. */
+    /** The socket, or TLS over it; `null` until one turn of the event loop after `connect`. */
     conn: Socket | null
     /** Where commands go: the socket, or the compressor in front of it. */
     outWriter: Writable
     readonly config: { readonly clientId: string; authSecret: string | null }
-    /** Bytes that have arrived and are no whole frame yet, or are not handled. */
+    /** Received bytes that are not yet a whole frame, or not yet handled. */
     readonly frameBuffer: { readonly buffer?: Buffer }
     readonly statemachine: { raise(event: string, data?: unknown): unknown }
     clearIdentifyTimeout(): void
@@ -48,7 +48,7 @@ declare module "nsqjs" {
 
   export class WriterNSQDConnection extends NSQDConnection {
     constructor(host: string, port: number, options: ConnectionOptions)
-    /** Called with nsqd's answers to publishes, in their order; all with an error when the connection ends. */
+    /** Called with nsqd's answers to publishes, in order; all with an error when the connection ends. */
     messageCallbacks: Array<(error: Error | null) => void>
   }
 }

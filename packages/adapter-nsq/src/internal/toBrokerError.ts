@@ -1,4 +1,4 @@
-/** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
+/** Converts an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
 import { Failure } from "@requeue/core"
 import { BrokerError, Delay } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
@@ -36,7 +36,7 @@ const remedies = {
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
 
-/** The text of a connection that nsqd has closed without an error, as another server does with what it does not understand. */
+/** The error text when the connection was closed without an error. Servers other than nsqd do this too. */
 export const closedText = "nsqd closed the connection"
 
 /** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then of TLS and the network; the first match counts. */
@@ -55,7 +55,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/^E_(FIN|REQ|TOUCH)_FAILED/, { reason: "LeaseLost", remedy: remedies.lease }],
   [
     /^E_(PUB|MPUB|DPUB|SUB)_FAILED/,
-    { reason: "Throttled", remedy: "Look at nsqd's log: is its disk full, does it end?" }
+    { reason: "Throttled", remedy: "Check nsqd's log: its disk may be full, or it may be shutting down" }
   ],
   [/^E_/, { reason: "Unsupported" }],
   [new RegExp(`^${refusals.notNsq}`), { reason: "ConnectionFailed", remedy: remedies.protocol }],
@@ -67,19 +67,19 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
 ]
 
 const textOf = (cause: unknown): string => {
-  // The driver takes what it reads for the size of a frame.
+  // The driver read bytes of another protocol as the size of a frame.
   if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_OUT_OF_BOUNDS")
     return `${refusals.notNsq}: ${cause.message}`
   if (!(cause instanceof Error)) return Failure.summarize(cause).message
   const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
-  // When several addresses were tried, the outer error has no text.
+  // If several addresses were tried, the outer error has no text.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""
   const below = cause.cause instanceof Error ? `: ${textOf(cause.cause)}` : ""
   const text = `${cause.message}${inner}${below}`
   return code === "" || text.includes(code) ? text : `${code} ${text}`
 }
 
-/** Makes the error with its remedy. `otherwise` is the reason of an unknown text. */
+/** Makes the error with its remedy. `otherwise` is the reason for an unknown text. */
 export const toBrokerError = (
   cause: unknown,
   { node, operation, queue }: ErrorContext,
@@ -107,11 +107,11 @@ export const toBrokerError = (
   })
 }
 
-/** The id of the message whose `FIN`, `REQ` or `TOUCH` nsqd refused; `undefined` for other texts. */
+/** Returns the id of the message whose `FIN`, `REQ` or `TOUCH` nsqd refused; `undefined` for other texts. */
 export const refusedId = (text: string): string | undefined =>
   /^E_(?:FIN|REQ|TOUCH)_FAILED (?:FIN|REQ|TOUCH) (\S{16}) /.exec(text)?.[1]
 
-/** Makes the error of an operation without an answer within `millis` milliseconds. */
+/** Makes the error of an operation that got no answer within `millis` milliseconds. */
 export const timedOut = ({ node, operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",

@@ -1,5 +1,5 @@
 /**
- * The envelope of a message, in which metadata and headers are in front of the body: NSQ has no headers. Pure.
+ * The envelope of a message: metadata and headers in front of the body, because NSQ has no headers. Pure.
  *
  * | bytes | |
  * | --- | --- |
@@ -8,7 +8,7 @@
  * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds for which nsqd was to hold back this copy, `n` nonce of a message that was stored on two nsqd |
  * | rest | the body |
  *
- * All other bytes are a message of a foreign producer, which is consumed as it is.
+ * Other bytes are the body of a foreign producer's message.
  */
 import { type Message, Metadata } from "@requeue/core/port"
 import * as Predicate from "effect/Predicate"
@@ -17,9 +17,9 @@ import * as Predicate from "effect/Predicate"
 export interface Envelope {
   readonly metadata: Metadata.Metadata
   readonly headers: Message.Headers
-  /** Milliseconds for which nsqd was to hold back this copy; `undefined` unless it is due after them. */
+  /** Milliseconds for which nsqd must defer this copy; `undefined` unless it is then due. */
   readonly deferred: number | undefined
-  /** A text that is made for each message that is stored on two nsqd, and that both have; `undefined` for all others. */
+  /** Identifies both copies of a message that is stored on two nsqd; `undefined` for all others. */
   readonly nonce: string | undefined
   readonly body: Uint8Array
 }
@@ -30,10 +30,10 @@ const start = magic.length + 2
 /** The longest JSON, in bytes. */
 export const jsonLimit = 0xffff
 
-/** Bytes that the largest body leaves for metadata and headers, of a message of so many: at most the half of it. */
+/** Returns the bytes reserved for metadata and headers: at most half of the largest message. */
 export const reserve = (maxMsgSize: number): number => Math.min(4096, Math.floor(maxMsgSize / 2))
 
-/** All but the body, as JSON. */
+/** Encodes everything except the body as JSON. */
 export const json = ({ deferred, headers, metadata, nonce }: Omit<Envelope, "body">): string => {
   const named = headersJson(headers)
   const held = deferred === undefined ? "" : `,"d":${deferred}`
@@ -45,11 +45,11 @@ const headersJson = (headers: Message.Headers): string => {
   return text === "{}" ? "" : `,"h":${text}`
 }
 
-/** Bytes of an envelope, from the bytes of its JSON and of its body. */
+/** Returns the size of an envelope, from the sizes of its JSON and body in bytes. */
 export const size = (json: number, body: number): number => start + json + body
 
 /**
- * The bytes of an envelope. `text` is its `json`, where that is known.
+ * Encodes an envelope. `text` is the result of `json`, if already computed.
  *
  * @throws RangeError when metadata and headers have more than `jsonLimit` bytes
  */
@@ -66,8 +66,8 @@ export const encode = (envelope: Envelope, text = json(envelope)): Buffer => {
 }
 
 /**
- * The parts of an envelope; `undefined` for a foreign message. `stored` is when nsqd stored it, in milliseconds since the
- * epoch by its clock, where that is known.
+ * Decodes an envelope; `undefined` for a foreign message. `stored` is when nsqd stored it, in milliseconds since the
+ * epoch by nsqd's clock, if known.
  */
 export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => {
   if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
@@ -98,10 +98,13 @@ const parse = (json: Buffer): Readonly<Record<string, unknown>> | undefined => {
   }
 }
 
-/** The headers of a message that brings none. */
+/** The headers of a message without headers. */
 export const noHeaders: Message.Headers = Object.freeze({})
 
-/** The headers as text, whatever their type; `undefined` where they are none. A handler sees them, and the next copy carries them. */
+/**
+ * Returns the headers as text, whatever their type; `undefined` if they are not an object. Handlers and later copies
+ * see them.
+ */
 const headersIn = (value: unknown): Message.Headers | undefined => {
   if (value === undefined) return noHeaders
   if (!Predicate.isReadonlyObject(value)) return undefined

@@ -128,7 +128,7 @@ test("a backlog counts what is deferred in both topics, and each consumer once, 
       yield* until("all are deferred", async () => (await Effect.runPromise(backlog)).delayed === 6)
       const { backoff, consumers, oldest, ready, remarks, undelivered } = yield* backlog
       assert.deepStrictEqual([ready, backoff, undelivered, oldest, consumers], [0, undefined, 0, 0, 1])
-      assert.match(remarks.backoff ?? "", /not until when/)
+      assert.match(remarks.backoff ?? "", /not when they are due/)
     })
   )
 })

@@ -160,10 +160,10 @@ describe("while nsqlookupd", () => {
 describe("a start says why nobody is known where nsqlookupd", () => {
   test.each<[string, RequestListener, RegExp]>([
     ["answers garbage", (_, response) => void response.end("<html>"), /Unexpected token/],
-    ["answers nothing", (_, response) => void response.end(), /none of NSQ's: undefined/],
-    ["answers null", (_, response) => void response.end("null"), /none of NSQ's: null/],
-    ["answers a list", (_, response) => void response.end("[]"), /none of NSQ's: \[\]/],
-    ["names no list", (_, response) => void response.end('{"producers":null}'), /none of NSQ's: \{"producers":null\}/],
+    ["answers nothing", (_, response) => void response.end(), /not from NSQ: undefined/],
+    ["answers null", (_, response) => void response.end("null"), /not from NSQ: null/],
+    ["answers a list", (_, response) => void response.end("[]"), /not from NSQ: \[\]/],
+    ["names no list", (_, response) => void response.end('{"producers":null}'), /not from NSQ: \{"producers":null\}/],
     ["fails", (_, response) => void response.writeHead(500).end("oops"), /HTTP status 500/],
     ["hangs", () => {}, /no answer within 1s/]
   ])("%s", async (_, answer, because) => {
@@ -252,7 +252,7 @@ describe("an nsqd whose HTTP interface answers nonsense", () => {
         assert.deepStrictEqual(counts, { ready: 1, inFlight: 0, delayed: 0 })
         assert.lengthOf(missing, 1)
         assert.include(missing[0]!.message, at(1))
-        assert.include(missing[0]!.message, `none of NSQ's: ${answer}`)
+        assert.include(missing[0]!.message, `not from NSQ: ${answer}`)
       })
     )
   })

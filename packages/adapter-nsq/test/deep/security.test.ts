@@ -90,7 +90,7 @@ describe("TLS that is asked for", () => {
   test("of an nsqd that has none", async () => {
     const between = await behind(plain)
     const error = await refusal({ ...between.at, tls: true })
-    insistOn(error, "AccessRefused", /TLS was asked for.*none/, /--tls-cert.*tls/)
+    insistOn(error, "AccessRefused", /tls is set.*does not offer TLS/, /--tls-cert.*tls/)
     insistOnNothingSent(between)
   })
 
@@ -231,7 +231,7 @@ describe("an nsqd", () => {
   test("that wants no secret is not told it, and that is logged", async () => {
     const between = await behind(plain)
     const lines = await logged({ ...between.at, authSecret: secret })
-    assert.deepStrictEqual(lines, ["Warn nsqd wants no secret: authSecret was not sent"])
+    assert.deepStrictEqual(lines, ["Warn nsqd does not require a secret: authSecret was not sent"])
     insistOnNothingSent(between)
   })
 

@@ -1,4 +1,4 @@
-/** The endpoint, the region and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
+/** Reads endpoint, region and credentials of SQS from a URL. The secret is redacted immediately. */
 import { BrokerUrl, ConfigurationError } from "@requeue/core/port"
 import { AdapterOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
@@ -8,22 +8,22 @@ import * as Result from "effect/Result"
 interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted
-  /** `undefined` for a key that lasts. */
+  /** `undefined` for a long-term key. */
   readonly sessionToken?: Redacted.Redacted | undefined
 }
 
 /** An endpoint, and the credentials for it. */
 export interface Address {
-  /** `undefined` for AWS itself, whose endpoint follows from the region. */
+  /** `undefined` for AWS, whose endpoint follows from the region. */
   readonly endpoint: string | undefined
   readonly region: string
-  /** The account that owns the queues; `undefined` for that of the credentials. */
+  /** The account that owns the queues; `undefined` for the account of the credentials. */
   readonly account: string | undefined
   /** `undefined` for the SDK's default chain: environment, profile, container, instance. */
   readonly credentials: Credentials | undefined
 }
 
-/** A URL, read. */
+/** A parsed URL. */
 export interface Parsed {
   readonly address: Address
   /** The options in the URL's query. */
@@ -40,10 +40,13 @@ const refuse = (
 ): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy: how, broker: "sqs" }))
 
-/** Whether a part of a host name is the name of a region of AWS. */
+/** Whether a part of a host name is an AWS region. */
 export const isRegion = (text: string): boolean => /^[a-z]{2,}(-[a-z]+)+-\d$/.test(text)
 
-/** Reads a URL, whose query may have the `known` options; `accessKeyId` and `secretAccessKey` beat those of the URL. */
+/**
+ * Parses a URL, whose query may have the `known` options. `accessKeyId` and `secretAccessKey` override those of the
+ * URL.
+ */
 export const parse = (
   input: string | URL | Redacted.Redacted,
   known: ReadonlyArray<string>,
@@ -84,8 +87,8 @@ export const parse = (
 }
 
 /**
- * Fails where the program's own client is of another region: a call goes to that, whatever the URL says, and it would be
- * another queue. `regionOf` asks the client.
+ * Fails if the program's client is for another region: calls would go to that region, and to another queue, whatever
+ * the URL says. `regionOf` asks the client.
  */
 export const checkRegion = (
   { region }: Address,

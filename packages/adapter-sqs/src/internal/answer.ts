@@ -1,10 +1,9 @@
 /**
- * Answers of SQS, as far as they are of the types that the SDK promises. The SDK does not look, and a foreign producer, or
- * whatever stands in front of SQS, decides. Pure.
+ * Reads SQS's responses. The SDK does not check their types, and a foreign producer or a proxy may send others. Pure.
  */
 import { OptionKind } from "@requeue/core/port"
 
-/** An answer without what its call was made for. */
+/** A response without the value that its call needs. */
 class UnreadableAnswer extends Error {
   override readonly name = "UnreadableAnswer"
 }
@@ -12,14 +11,14 @@ class UnreadableAnswer extends Error {
 const fieldOf = (answer: unknown, name: string): unknown =>
   OptionKind.isObject(answer) ? Reflect.get(answer, name) : undefined
 
-/** A text of an answer; throws where it has none. */
+/** Returns a text of a response; throws if it is missing. */
 export const textIn = (answer: unknown, name: string): string => {
   const value = fieldOf(answer, name)
   if (typeof value === "string") return value
   throw new UnreadableAnswer(`SQS answered no ${name}`)
 }
 
-/** The texts of a record of an answer. Some servers answer numbers, and the SDK lets them through. */
+/** Returns the texts of a record in a response. Some servers send numbers, which the SDK accepts. */
 export const textsIn = (answer: unknown, name: string): Readonly<Record<string, string>> => {
   const record = fieldOf(answer, name)
   const entries: ReadonlyArray<[string, unknown]> = OptionKind.isObject(record) ? Object.entries(record) : []
@@ -27,16 +26,16 @@ export const textsIn = (answer: unknown, name: string): Readonly<Record<string, 
   return Object.fromEntries(texts.map(([name, value]) => [name, String(value)]))
 }
 
-/** A list of an answer. */
+/** Returns a list of a response. */
 const listIn = (answer: unknown, name: string): ReadonlyArray<unknown> => {
   const list = fieldOf(answer, name)
   return Array.isArray(list) ? list : []
 }
 
-/** The texts of a list of an answer. */
+/** Returns the texts of a list in a response. */
 export const textListIn = (answer: unknown, name: string): ReadonlyArray<string> =>
   listIn(answer, name).filter((each) => typeof each === "string")
 
-/** The objects of a list of an answer. */
+/** Returns the objects of a list in a response. */
 export const objectsIn = (answer: unknown, name: string): ReadonlyArray<object> =>
   listIn(answer, name).filter(OptionKind.isObject)

@@ -1,6 +1,6 @@
 /**
- * One call of SQS for up to ten entries. SQS answers 200 though entries have failed: each entry is looked at, and those
- * whose failure is no fault of the sender are sent again.
+ * One call of SQS for up to ten entries. SQS responds 200 even if entries have failed: each entry is checked, and
+ * entries that failed without the sender's fault are sent again.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
  */
@@ -15,7 +15,7 @@ import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBroke
 /** The error of each item, in order; `undefined` where it succeeded. */
 export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
 
-/** An entry that has failed, as SQS tells it. */
+/** A failed entry in SQS's response. */
 export interface Failed {
   readonly Id: string | undefined
   readonly SenderFault: boolean | undefined
@@ -32,32 +32,32 @@ interface BatchResult extends Doubted {
 /** A batch call of the driver. */
 export type Ask<T> = (entries: Array<T & { readonly Id: string }>) => Promise<BatchResult>
 
-/** A batch call, and how it is repeated. */
+/** A batch call, and how to repeat it. */
 export interface Call<T> {
   readonly ask: Ask<T>
   readonly context: Context
-  /** Whether a call that got no answer, and may have taken effect, is made again. Set it where twice does no harm. */
+  /** Whether to repeat a call that got no answer and may have taken effect. Set it for idempotent calls. */
   readonly isIdempotent: boolean
-  /** Whether a call that SQS throttles is made again. Set it where the driver does not do that. Default: false. */
+  /** Whether to repeat a throttled call. Set it if the driver does not. Default: false. */
   readonly repeatsThrottled?: boolean
 }
 
 type Outcome = { readonly error: BrokerError.BrokerError; readonly again: boolean } | undefined
 
-/** The most calls for one entry. */
+/** Maximum number of calls for one entry. */
 const rounds = 4
 
-/** Milliseconds before the second call; they double with each further one. */
+/** Milliseconds before the second call; doubled for each further call. */
 const firstWait = 100
 
-/** Whether an error concerns the whole queue, so that each entry alone would fail as well. */
+/** Whether an error concerns the whole queue: each entry alone would fail too. */
 const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || reason === "AccessRefused"
 
-/** The ids of the entries of a call, by their places. */
+/** The ids of the entries of a call, by position. */
 const ids: ReadonlyArray<string> = Array.from({ length: Limits.batch }, (_, place) => String(place))
 
-/** Gives the entries of a list of an answer to `take`, with their places. An answer may have anything in it. */
+/** Calls `take` with each valid entry of a list in the response, and its position. */
 const eachIn = (
   answer: unknown,
   list: keyof BatchResult,
@@ -81,7 +81,7 @@ const outcomes = (
 ): ReadonlyArray<Outcome> => {
   const told = new Map<number, Outcome>()
   eachIn(answer, "Successful", count, (index) => told.set(index, undefined))
-  // What an earlier attempt may have done stays so, though a later one was refused.
+  // An earlier attempt may have taken effect, even if a later one was refused.
   const doubt = answer?.doubt === undefined ? undefined : toBrokerError(answer.doubt, context)
   eachIn(answer, "Failed", count, (index, entry) => {
     const { Code, Message, SenderFault }: Partial<Record<keyof Failed, unknown>> = entry
@@ -90,14 +90,14 @@ const outcomes = (
     const error = BrokerError.ofRepetition(doubt, refused) ?? refused
     told.set(index, { error, again: SenderFault !== true || isTransient(refused) })
   })
-  // Nothing is taken for done of which SQS does not say so. An error is not made in vain: each holds a stack.
+  // An entry counts as done only if SQS reports so. A function, because creating an error captures a stack.
   const unknown = (): BrokerError.BrokerError =>
     fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
   const otherwise = told.size === count ? undefined : { error: unknown(), again: isIdempotent }
   return Array.from({ length: count }, (_, index) => (told.has(index) ? told.get(index) : otherwise))
 }
 
-/** The outcome of two calls for an entry. */
+/** Combines the outcomes of two calls for an entry. */
 const latest = (first: Outcome, second: Outcome): Outcome => {
   const error = BrokerError.ofRepetition(first?.error, second?.error)
   return error === undefined ? undefined : { error, again: second?.again === true }
@@ -105,7 +105,7 @@ const latest = (first: Outcome, second: Outcome): Outcome => {
 
 const errorsOf = (all: ReadonlyArray<Outcome>): Results => all.map((outcome) => outcome?.error)
 
-/** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
+/** Makes the call. Never fails, and ends in bounded time, since the client limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
   { ask, context, isIdempotent, repeatsThrottled = false }: Call<T>
@@ -122,7 +122,7 @@ export const call = <T extends object>(
       {
         onSuccess: (answer) => Effect.succeed(outcomes(some.length, answer, context, isIdempotent)),
         onFailure: (error) =>
-          // One entry that is refused must not take the others with it.
+          // One refused entry must not fail the others.
           some.length > 1 && !isTransient(error) && !isAboutQueue(error)
             ? Effect.map(
                 Effect.forEach(some, (item) => once([item])),
@@ -145,11 +145,11 @@ export const call = <T extends object>(
     return errorsOf(result)
   })
 
-  // Nearly every call does what it is asked, and begins no loop for it.
+  // Nearly every call succeeds at once and needs no loop.
   return Effect.flatMap(once(items), (first) =>
     first.some((outcome) => outcome?.again === true) ? repeated(first) : Effect.succeed(errorsOf(first))
   ).pipe(
-    // Whoever waits for an answer would wait for ever.
+    // Otherwise the callers would wait forever.
     Effect.catchDefect((defect) => {
       const text = Failure.summarize(defect).message
       const error = fromRefusal({ code: "Error", text, status: undefined }, context)

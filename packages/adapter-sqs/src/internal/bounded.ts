@@ -1,20 +1,23 @@
 /**
- * Calls that end in bounded time as a whole. What gives credentials, tells where a request goes or sends it may be the
- * program's own, and hang; an answer may stop in its middle. The SDK limits none of that.
+ * Limits the total time of calls. The functions for credentials, endpoint and requests may be the program's and hang,
+ * and a response may stop in the middle. The SDK limits none of these.
  *
- * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
- * what sends it has certainly not been done, and says so: {@link NotSent}.
+ * When its time is over, a call is aborted and sends nothing later. A call that fails before its request was passed to
+ * the request handler has certainly not taken effect: {@link NotSent}.
  */
 import { Bag, Delay, Failure } from "@requeue/core/port"
 import { NotSent } from "./toBrokerError.ts"
 
 /** How calls are limited. */
 export interface Bounds {
-  /** Milliseconds of all attempts, and of what comes before them. */
+  /** Milliseconds for all attempts, preparation included. */
   readonly timeout: number
-  /** Ends the calls, and those that are made later. */
+  /** Ends running and later calls. */
   readonly closing: Closing
-  /** Whether the client is the program's: the text of what fails before a request may hold a secret, and is not shown. */
+  /**
+   * Whether the client is the program's: an error before the request may then contain a secret, so its text is not
+   * shown.
+   */
   readonly isGiven: boolean
 }
 
@@ -23,25 +26,27 @@ interface Ending extends Bag.Member {
   readonly end: (error: Error) => void
 }
 
-/** The end of a client. */
+/** Whether a client is closed, and its running calls. */
 export interface Closing {
   readonly isClosed: () => boolean
   readonly close: () => void
-  /** The calls under way. A bag costs each of them less than a listener of an `AbortSignal`. */
+  /** The running calls. A bag is cheaper for each than a listener of an `AbortSignal`. */
   readonly calls: Bag.Bag<Ending>
 }
 
-/** Calls of one kind, by their inputs, each of which is an object of its own. */
+/** Calls of one kind, identified by their input objects. */
 export interface Bounded {
   /** Makes a call, whose requests go through `hand`. */
   readonly call: <O>(input: object, run: () => Promise<O>) => Promise<O>
-  /** Sends a request of the call with this input, unless its time is over. The signal aborts it, where the call is known. */
+  /**
+   * Sends a request of the call with this input, unless its time is over. If the call is known, the signal aborts it.
+   */
   readonly hand: <A>(input: object, send: (signal: AbortSignal | undefined) => Promise<A>) => Promise<A>
 }
 
 interface Call extends Bag.Member {
   readonly abort: AbortController
-  /** Whether a request was handed to what sends it. */
+  /** Whether a request was passed to the request handler. */
   isHanded: boolean
 }
 
@@ -50,8 +55,8 @@ const named = (name: string, message: string): Error => Object.assign(new Error(
 const closedError = (): Error => named("AbortError", "the connection has been closed")
 
 /**
- * Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. A timer of
- * Node's own, because each call has one, and a fiber that sleeps has such a timer too.
+ * Calls back after real time, whatever the program's clock; returns a function that cancels. Uses Node's timer
+ * directly: a sleeping fiber for each call would cost more.
  */
 const after = (millis: number, run: () => void): (() => void) => {
   // oxlint-disable-next-line no-restricted-globals -- calls take real time, and Effect's Clock may be a test's
@@ -59,14 +64,14 @@ const after = (millis: number, run: () => void): (() => void) => {
   return () => clearTimeout(timer)
 }
 
-/** Fails when the promise has not ended in time. */
+/** Fails if the promise does not settle in time. */
 export const within = <A>(promise: Promise<A>, timeout: number, what: string): Promise<A> => {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const detail = `${what} gave no answer within ${Delay.format(timeout)}`
   return Promise.race([promise, over]).finally(after(timeout, () => reject(named("TimeoutError", detail))))
 }
 
-/** A client that is open. */
+/** Makes the state of an open client. */
 export const open = (): Closing => {
   const calls: Closing["calls"] = Bag.make()
   let closed = false
@@ -80,7 +85,7 @@ export const open = (): Closing => {
   }
 }
 
-/** No call is under way. */
+/** Makes the calls of one kind. */
 export const make = ({ closing, isGiven, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
   const underWay = Bag.make<Call>()
@@ -89,7 +94,7 @@ export const make = ({ closing, isGiven, timeout }: Bounds): Bounded => {
     hand: async (input, send) => {
       const call = known.get(input)
       call?.abort.signal.throwIfAborted()
-      // Middleware of the program's own may have made another input: then it may be any call's.
+      // The program's middleware may have replaced the input: it may then belong to any call.
       for (const each of call === undefined ? underWay : [call]) each.isHanded = true
       return send(call?.abort.signal)
     },

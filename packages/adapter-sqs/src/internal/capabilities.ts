@@ -3,7 +3,7 @@ import type { Capabilities } from "@requeue/core/port"
 import type { Settings } from "../SqsOptions.ts"
 import * as Limits from "./limits.ts"
 
-/** The capabilities under these settings. */
+/** Returns the capabilities for these settings. */
 export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({
   broker: "sqs",
   retryDelay: {

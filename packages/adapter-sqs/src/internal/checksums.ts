@@ -1,8 +1,8 @@
 /**
- * Checksums for the SDK: MD5 of each received body, and SHA-256 for signatures. To receive ten messages and to delete them
- * takes ten and eight of them. The SDK's own classes make two objects of Node's for each, and Node takes long to see that a
- * key is none of its own: 25 microseconds for a signature's, 4 here; 7 for an MD5, 1 here. Every signature takes the same two
- * keys, so that the last ones are kept as Node has them.
+ * Checksums for the SDK: MD5 of each received body, and SHA-256 for signatures. Receiving ten messages and deleting
+ * them takes ten and eight checksums. The SDK's classes create two Node objects for each, and convert keys slowly: a
+ * signature takes 25 microseconds there and 4 here, an MD5 7 and 1. Every signature uses the same two keys, so the last
+ * keys are kept as Node objects.
  */
 import { createHmac, createSecretKey, hash, type KeyObject } from "node:crypto"
 
@@ -22,10 +22,10 @@ const bytesOf = (source: Source): Buffer => {
     : Buffer.from(source)
 }
 
-/** Keys that are kept: a signature takes two, and the first of a day five. The SDK keeps those that it signs with as well. */
+/** Number of kept keys: a signature uses two, the first of a day five. The SDK also keeps its signing keys. */
 const kept = 4
 
-/** Makes keys, and keeps the last ones by their secrets, which the SDK does not change. */
+/** Makes keys, and keeps the last ones by their secrets, which the SDK never modifies. */
 const keeping = (): ((secret: Source) => KeyObject) => {
   let keys: ReadonlyArray<{ readonly secret: Source; readonly key: KeyObject }> = []
   return (secret) => {
@@ -37,7 +37,7 @@ const keeping = (): ((secret: Source) => KeyObject) => {
   }
 }
 
-/** A class of checksums. With a secret that is not empty, they are HMACs. */
+/** Returns a class of checksums; HMACs if the secret is not empty. */
 const checksum = (algorithm: string): new (secret?: Source) => Checksum => {
   const keyOf = keeping()
   return class implements Checksum {
@@ -65,7 +65,7 @@ const checksum = (algorithm: string): new (secret?: Source) => Checksum => {
   }
 }
 
-/** Whether Node has the algorithm: with FIPS it has no MD5, and the SDK computes its own. */
+/** Whether Node has the algorithm. With FIPS it has no MD5; the SDK then computes it. */
 const has = (algorithm: string): boolean => {
   try {
     hash(algorithm, "")
@@ -75,7 +75,7 @@ const has = (algorithm: string): boolean => {
   }
 }
 
-/** Options of the SDK's client. */
+/** Returns the checksum options of the SDK's client. */
 export const checksums = () => ({
   sha256: checksum("sha256"),
   ...(has("md5") ? { md5: checksum("md5") } : {})

@@ -1,4 +1,4 @@
-/** The only file that calls the driver: the calls of SQS that are used, and the types that the other files read. */
+/** The SQS calls that the adapter uses. No other file calls the SDK. */
 import {
   type $Command,
   CancelMessageMoveTaskCommand,
@@ -43,13 +43,13 @@ export type { Message, MessageAttributeValue }
 /** An entry of `SendMessageBatch`. */
 export type SendEntry = SendMessageBatchRequestEntry
 
-/** A function that answers credentials, such as those of `@aws-sdk/credential-providers`. */
+/** A function that returns credentials, such as those of `@aws-sdk/credential-providers`. */
 type CredentialProvider = Extract<NonNullable<SQSClientConfig["credentials"]>, (...input: never) => unknown>
 
-/** A handler that sends the SDK's requests, or options of the SDK's own. */
+/** A request handler of the SDK, or options for the default one. */
 type RequestHandler = NonNullable<SQSClientConfig["requestHandler"]>
 
-/** Where requests go: a URL, or a function that answers one. */
+/** The endpoint: a URL, or a function that returns one. */
 type Endpoint = string | (() => Promise<string>)
 
 /** Options that no URL and no config file can hold. */
@@ -79,25 +79,24 @@ interface Settings {
 type Poll = (input: ReceiveMessageCommandInput) => Promise<ReceiveMessageCommandOutput>
 
 /**
- * Attempts of one call. The SDK repeats a call that was throttled or got no answer, 0.1 to 1 second apart, before it
- * rejects.
+ * Attempts of one call. The SDK repeats a call that was throttled or got no answer, at intervals of 0.1 to 1 second.
  */
 const attempts = 3
 
-/** Milliseconds of the pauses between them. */
+/** Milliseconds for the pauses between attempts. */
 const pauses = 2000
 
-/** Milliseconds of a whole call whose attempts may take `requestTimeout` each. */
+/** Returns the milliseconds for a call with all attempts. */
 const whole = (requestTimeout: number): number => attempts * requestTimeout + pauses
 
-/** The SDK's client, and what is done around each call. */
+/** The SDK's client, and the wrappers around each call. */
 interface Driver {
   readonly sdk: SQSClient
   readonly told: Teller
   readonly closing: Bounded.Closing
-  /** Milliseconds of one attempt. */
+  /** Milliseconds for one attempt. */
   readonly requestTimeout: number
-  /** Whether the client is the program's, whose functions may throw a secret. */
+  /** Whether the client is the program's: its errors may contain a secret. */
   readonly isGiven: boolean
 }
 
@@ -108,13 +107,13 @@ type CommandOf<I extends ServiceInputTypes, O extends ServiceOutputTypes> = new 
 
 /** How long calls may take, in milliseconds. */
 interface Limits extends Bounded.Bounds {
-  /** Of one attempt. Default: that of the request handler. */
+  /** Milliseconds for one attempt. Default: the request handler's. */
   readonly requestTimeout?: number
 }
 
 /**
- * Makes the function that makes calls of one kind. The SDK resolves its middleware once for all of them; a call by `send`
- * that can be aborted would resolve it every time. `stack` belongs to the function.
+ * Returns a function for calls of one kind. The SDK resolves its middleware once for all of them; an abortable call
+ * with `send` would resolve it every time. The function owns `stack`.
  */
 const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
   sdk: SQSClient,
@@ -127,21 +126,21 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
   stack.add(
     (next) => (args) =>
       bounded.hand(args.input, (abortSignal) => {
-        const request = args.request as Request // as the SDK's own last step takes it
+        const request = args.request as Request // the type in the SDK's last step
         const options = { abortSignal, requestTimeout }
         return abortSignal === undefined ? next(args) : sdk.config.requestHandler.handle(request, options)
       }),
     { name: "requeueBounds", step: "deserialize", priority: "low" }
   )
-  const handle = new Command({} as I).resolveMiddleware(stack, sdk.config, {}) // each call has an input of its own
+  const handle = new Command({} as I).resolveMiddleware(stack, sdk.config, {}) // the input is passed with each call
   return (input) => bounded.call(input, async () => (await handle({ input })).output)
 }
 
-/** The driver. Each method is one API call, and rejects with the SDK's error; it is cut off when the client closes. */
+/** The client. Each method is one API call, rejects with the SDK's error, and is aborted when the client closes. */
 export type Client = ReturnType<typeof calls>
 
 const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
-  // The SDK copies its configuration four times for each call.
+  // The SDK copies its configuration four times per call.
   makeFast(sdk.config)
   const bounds: Limits = { timeout: whole(requestTimeout), closing, isGiven }
   const method =
@@ -150,7 +149,7 @@ const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
       told(() => send(input))
   const plain = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(Command: CommandOf<I, O>) => {
     let send: ((input: I) => Promise<O>) | undefined
-    // Most programs make few of these calls, and a function on Lambda is to start soon.
+    // Prepared on first use: most programs make few of these calls, and Lambda functions must start fast.
     return method((input: I) => (send ??= prepared(sdk, Command, bounds))(input))
   }
   return {
@@ -167,12 +166,10 @@ const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
     sendMessageBatch: method(sends(sdk, bounds)),
     deleteMessageBatch: plain(DeleteMessageBatchCommand),
     changeMessageVisibilityBatch: method(changes(sdk, bounds)),
-    /** The account of the credentials; `undefined` where their source does not tell it. */
+    /** Returns the account of the credentials; `undefined` if their source does not report it. */
     accountId: async (): Promise<string | undefined> =>
       (await Bounded.within(sdk.config.credentials(), requestTimeout, "credentials")).accountId,
-    /**
-     * Makes the function that makes polls of so many milliseconds each, all with the same options.
-     */
+    /** Returns a function that polls for `waitTime` milliseconds. */
     polls: (waitTime: number): Poll => {
       const attempt = waitTime + requestTimeout
       const limits = { requestTimeout: attempt, timeout: whole(attempt), closing, isGiven }
@@ -182,17 +179,17 @@ const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
 }
 
 /**
- * Calls that change visibility, which the SDK does not repeat. Seconds count from the arrival of a call, so that one which
- * is repeated because its answer was lost may give away, or hide, what somebody else has by then.
+ * Calls that change visibility, which the SDK must not repeat. Their seconds count from arrival: a repeated call may
+ * release or hide a message that another consumer has by then.
  */
 const changes = (sdk: SQSClient, bounds: Limits) => {
   const stack = sdk.middlewareStack.clone()
-  // Others stand behind the one that repeats, so that it cannot be removed.
+  // Replaced, because other middleware depends on the retry middleware.
   stack.add((next) => next, { name: "retryMiddleware", step: "finalizeRequest", priority: "high", override: true })
   return prepared(sdk, ChangeMessageVisibilityBatchCommand, bounds, stack)
 }
 
-/** Calls that send, which fail as doubtful where one of their attempts may have been done. */
+/** Calls that send. They fail as doubtful if one of their attempts may have taken effect. */
 const sends = (sdk: SQSClient, bounds: Limits) => {
   const { note, tell } = Doubts.make()
   const stack = sdk.middlewareStack.clone()
@@ -201,12 +198,12 @@ const sends = (sdk: SQSClient, bounds: Limits) => {
   return (input: SendMessageBatchCommandInput) => tell(input, () => send(input))
 }
 
-/** An endpoint as the SDK takes it from a function. */
+/** Converts an endpoint function to the SDK's form. */
 const located = (endpoint: () => Promise<string>, timeout: number) => async () => ({
   url: new URL(await Bounded.within(Credentials.hiding("the function endpoint", endpoint), timeout, "endpoint"))
 })
 
-/** A client of ours, and how its credentials are asked for again. */
+/** Makes a client, and the function that forgets its credentials. */
 const make = (
   settings: Settings,
   now: () => number
@@ -233,10 +230,10 @@ const make = (
   const sdk = new SQSClient({
     region,
     maxAttempts: attempts,
-    // Resolves the middleware once for each method; of calls that have options of their own, every time.
+    // Resolves the middleware once per method, except for calls with options.
     cacheMiddleware: true,
     ...checksums(),
-    // The URL that a server gives for a queue may name a host that cannot be reached from here.
+    // A server's queue URLs may name an unreachable host.
     useQueueUrlAsEndpoint: false,
     requestHandler:
       requestHandler !== undefined && "handle" in requestHandler ? requestHandler : { ...handler, ...requestHandler },
@@ -245,14 +242,14 @@ const make = (
       : { endpoint: typeof endpoint === "string" ? endpoint : located(endpoint, settings.requestTimeout) }),
     ...(credentials === undefined ? {} : { credentials })
   })
-  // For every call it filters the values that it would log, and there is no logger.
+  // It filters the values of every call, although there is no logger.
   sdk.middlewareStack.remove("loggerMiddleware")
   return { sdk, forget: own?.forget }
 }
 
 /**
- * A client that is open as long as the scope; of a client that the program gave, our calls alone end. Every call tells `reach`
- * whether SQS can be reached. Fails where the program's client is of another region than the URL.
+ * Opens a client until the scope closes; only our calls end on the program's client. Every call reports to `reach`
+ * whether SQS is reachable. Fails if the program's client is for another region than the URL.
  */
 export const connect = (
   settings: Settings,

@@ -1,4 +1,4 @@
-/** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
+/** Credentials from the program's function, cached until they expire or SQS reports that they have. */
 
 import { Failure } from "@requeue/core/port"
 import * as Bounded from "./bounded.ts"
@@ -11,19 +11,19 @@ interface Identity {
 
 type Provider<P, I> = (properties?: P) => Promise<I>
 
-/** A provider as the SDK takes it, and how it is told to ask again. */
+/** A credential provider for the SDK that can be renewed. */
 interface Renewable<P, I> {
   readonly provider: Provider<P, I>
-  /** Forgets the credentials. */
+  /** Forgets the credentials: the next call asks for new ones. */
   readonly forget: () => void
 }
 
-/** Milliseconds before their end at which credentials are asked for again, as the SDK does. */
+/** Milliseconds before their expiry at which credentials are renewed, as in the SDK. */
 const early = 300_000
 
 /**
- * Calls a function of the program. The text of what it throws may hold a secret, such as the answer of a vault, and is not
- * shown. `what` names the function.
+ * Calls a function of the program. Hides the text of its errors, which may contain a secret, such as a vault's
+ * response. `what` names the function.
  */
 export const hiding = async <A>(what: string, call: () => A | PromiseLike<A>): Promise<A> => {
   try {
@@ -33,15 +33,15 @@ export const hiding = async <A>(what: string, call: () => A | PromiseLike<A>): P
   }
 }
 
-/** Whether a part of an access key ends with a line break, as the content of a file does. */
+/** Whether a part of an access key ends with a line break, as file contents do. */
 export const endsLine = (value: unknown): boolean => typeof value === "string" && /[\r\n]$/.test(value)
 
-/** The fault of such text. */
+/** Describes this fault. */
 export const lineEnd = "with a line break at its end"
 
 const an = (name: string): string => (name === "accessKeyId" ? `an ${name}` : `a ${name}`)
 
-/** Names the fields that are missing, or of another type; what is there is not shown. */
+/** Throws an error that names missing or mistyped fields, without their values. */
 const checked = <I extends Identity>(identity: I): I => {
   const { expiration = new Date(), sessionToken = "" } = Object(identity)
   const faults = ["accessKeyId", "secretAccessKey"]
@@ -50,8 +50,8 @@ const checked = <I extends Identity>(identity: I): I => {
   for (const name of ["accessKeyId", "secretAccessKey", "sessionToken"]) {
     if (endsLine(Object(identity)[name])) faults.push(`${an(name)} ${lineEnd}`)
   }
-  if (typeof sessionToken !== "string") faults.push("a sessionToken that is no text")
-  if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is no Date")
+  if (typeof sessionToken !== "string") faults.push("a sessionToken that is not text")
+  if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is not a Date")
   if (faults.length === 0) return identity
   const error = new Error(`credentials answered ${faults.join(" and ")}`)
   error.name = "CredentialsProviderError"
@@ -59,8 +59,8 @@ const checked = <I extends Identity>(identity: I): I => {
 }
 
 /**
- * Asks the function when the first call is made. Calls that come while it answers wait for the same answer, for `timeout`
- * milliseconds; then it is asked anew. `now` returns milliseconds since the epoch.
+ * Calls the function on the first call. Simultaneous calls share its result, for up to `timeout` milliseconds; then it
+ * is called again. `now` returns milliseconds since the epoch.
  */
 export const make = <P, I extends Identity>(
   provider: Provider<P, I>,
@@ -74,7 +74,7 @@ export const make = <P, I extends Identity>(
     const answer = hiding("the function credentials", () => provider(properties)).then(checked)
     const asked = Bounded.within(answer, timeout, "credentials")
     current = asked
-    // Whoever asked is told; the next call asks anew, unless an answer has come late.
+    // The callers receive the error; the next call asks again, unless a late result has arrived.
     asked
       .catch(() => {
         if (current === asked) current = undefined
@@ -88,10 +88,10 @@ export const make = <P, I extends Identity>(
     const identity = await (current ?? ask(properties))
     return isExpiring(identity) ? ask(properties) : identity
   }
-  // The SDK would keep what has no expiration for ever.
+  // The SDK would keep credentials without expiration forever.
   return { provider: Object.assign(memoized, { memoized: true }), forget: () => (current = undefined) }
 }
 
-/** Whether SQS refuses a call because the credentials are no longer good. */
+/** Whether SQS refuses a call because the credentials have expired. */
 export const isExpired = (error: unknown): boolean =>
   error instanceof Error && /^(ExpiredToken|TokenRefreshRequired)/.test(error.name)

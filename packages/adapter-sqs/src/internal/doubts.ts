@@ -1,18 +1,18 @@
 /**
- * Doubts about calls: the SDK repeats a call whose answer was lost, and tells of the last attempt alone, which may have been
- * throttled, or answered with entries that are refused. A call of which an earlier attempt may have been done fails as
- * doubtful, or its answer tells why.
+ * Doubts about repeated calls. The SDK repeats a call without an answer, but reports only the last attempt, which may
+ * have been throttled or refused. If an earlier attempt may have taken effect, the call fails as doubtful, or its
+ * response carries the doubt.
  */
 import { BrokerError } from "@requeue/core/port"
 import { toBrokerError } from "./toBrokerError.ts"
 
-/** An answer, as it is told. */
+/** A response with a possible doubt. */
 export interface Doubted {
-  /** How an earlier attempt of its call has failed that may have been done; `undefined` where none has. */
+  /** The error of an earlier attempt that may have taken effect; `undefined` if there is none. */
   readonly doubt?: unknown
 }
 
-/** There is no doubt yet. */
+/** Starts without doubts. */
 export const make = () => {
   const doubts = new WeakMap<object, unknown>()
   return {
@@ -27,7 +27,7 @@ export const make = () => {
           throw cause
         }
       },
-    /** Makes a call with this input, which is an object of its own. */
+    /** Makes a call. Its input object must be unique. */
     tell: async <O>(input: object, call: () => Promise<O>): Promise<O & Doubted> => {
       try {
         return { ...(await call()), doubt: doubts.get(input) }

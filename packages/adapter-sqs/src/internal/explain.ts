@@ -1,5 +1,5 @@
 /**
- * The reason and the remedy that a failed call gets, by the code, text and status of its answer. Pure.
+ * The reason and remedy of a failed call, by code, text and status of the response. Pure.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
@@ -14,7 +14,7 @@ const access: Explanation = {
   reason: "AccessRefused",
   remedy: "Allow the action on this queue in the identity's IAM policy"
 }
-/** Of the caller as a whole: every other call fails as well. */
+/** Concerns the caller as a whole: every other call fails too. */
 export const credentials: Explanation = {
   reason: "AccessRefused",
   remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
@@ -22,7 +22,7 @@ export const credentials: Explanation = {
 const throttled: Explanation = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
 const remedyOfFailure =
   "Nothing is wrong with the call, which is repeated; where it goes on, see AWS's Health Dashboard"
-/** SQS has failed at the call, and may have done it all the same. */
+/** SQS has failed, and the call may have taken effect. */
 const failed: Explanation = { reason: "ConnectionLost", remedy: remedyOfFailure }
 const unavailable: Explanation = { reason: "ConnectionFailed", remedy: remedyOfFailure }
 const missing: Explanation = {
@@ -48,9 +48,9 @@ const broken: Explanation = {
   remedy: "Try again, a send with the same id. If the server needs TLS, write tls=true in the URL"
 }
 const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
-/** Another one in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
+/** Another server reports success in an unreadable response, or redirects. */
 const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfForeign }
-/** A proxy waits no longer for SQS, which may do the call all the same. */
+/** A proxy has stopped waiting for SQS, but the call may still take effect. */
 const impatient: Explanation = { reason: "Timeout", remedy: remedyOfForeign }
 
 /** The server does not speak HTTP. */
@@ -60,7 +60,7 @@ export const foreign: Explanation = {
     "Check host and port: something answers there that does not speak HTTP. If the server needs TLS, write tls=true in the URL"
 }
 
-/** By the code of the error, without the prefix of its namespace. */
+/** By error code, without namespace prefix. */
 const codes: Readonly<Record<string, Explanation>> = {
   QueueDoesNotExist: missing,
   NonExistentQueue: missing,
@@ -132,10 +132,10 @@ const codes: Readonly<Record<string, Explanation>> = {
   UnreadableAnswer: unreadable
 }
 
-// An answer may name any code, also one that every object has a property of.
+// A Map: the code may be the name of an object's inherited property.
 export const byCode: ReadonlyMap<string, Explanation> = new Map(Object.entries(codes))
 
-/** By the HTTP status, for what has neither a known code nor a known text. */
+/** By HTTP status, for errors without a known code or text. */
 const statuses: ReadonlyMap<number, Explanation> = new Map([
   [401, access],
   [403, access],
@@ -145,7 +145,7 @@ const statuses: ReadonlyMap<number, Explanation> = new Map([
   [499, impatient]
 ])
 
-/** By the text of the error, for codes that do not tell what is wrong. */
+/** By error text, for unspecific codes. */
 const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [
     /receipt handle.*(expired|not valid|invalid)|message.*(does not exist|not in flight|not available)|Total VisibilityTimeout/is,
@@ -177,7 +177,7 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
 export interface Refusal {
   readonly code: string
   readonly text: string
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was a response. */
   readonly status: number | undefined
 }
 
@@ -187,12 +187,12 @@ export const explain = ({ code, status, text }: Refusal): Explanation => {
   const known = byCode.get(bare(code))
   if (/\bKMS\./.test(code) && known !== throttled) return kms
   if (known !== undefined) return known
-  // The text of such an error may be of the answer's, and says nothing.
+  // The text may come from the response, and explains nothing.
   if (status !== undefined && status >= 200 && status < 400) return unreadable
   const told = byText.find(([pattern]) => pattern.test(text))?.[1]
   if (told !== undefined) return told
   if (status === undefined) return broken
-  // SQS names what it refuses. What has no name may be of a proxy, which may have handed the call on before.
+  // SQS's refusals have names. An error without a name may come from a proxy that has already forwarded the call.
   const isNamed = !/^Unknown(Error)?$/.test(code)
   if (status >= 500) return status === 503 && isNamed ? unavailable : failed
   const byStatus = statuses.get(status)

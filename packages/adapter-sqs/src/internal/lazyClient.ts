@@ -1,7 +1,6 @@
 /**
- * The client of {@link connect}, loaded when the first one opens: an import of the adapter, which may only be one of several
- * to choose from, does not load AWS' SDK. A function on Lambda imports the client itself, because its time to start is
- * before its first event.
+ * Loads the client when the first one opens: importing the adapter, which may be one of several, does not load AWS'
+ * SDK. Lambda functions import the client directly, to load it before their first event.
  */
 import * as Effect from "effect/Effect"
 import type * as Client from "./client.ts"

@@ -1,9 +1,9 @@
 /**
- * From the names that programs use to those of SQS. Pure.
+ * Converts the program's names to names on SQS. Pure.
  *
- * A name on SQS has up to 80 letters, digits, hyphens and underscores, the `.fifo` at the end of a FIFO queue's
- * included. The core's names have dots (`orders.dlq`). Each becomes a hyphen, and `.fifo` moves to the end, so that a
- * FIFO queue's dead-letter queue is FIFO.
+ * A name on SQS has up to 80 letters, digits, hyphens and underscores, including the `.fifo` of a FIFO queue. The
+ * core's names have dots (`orders.dlq`): each becomes a hyphen, and `.fifo` moves to the end, because a FIFO queue's
+ * dead-letter queue must be FIFO.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
  *
@@ -23,14 +23,14 @@ import { isRegion } from "./address.ts"
 /** Characters of the longest name, `.fifo` included. */
 const limit = 80
 
-/** The name of a queue, read. */
+/** A parsed queue name. */
 export interface Name {
   /** The name on SQS. */
   readonly name: string
   readonly fifo: boolean
-  /** The account that owns the queue; `undefined` where the name does not say. */
+  /** The account that owns the queue; `undefined` if not in the name. */
   readonly account: string | undefined
-  /** The region of the queue; `undefined` where the name does not say. */
+  /** The region of the queue; `undefined` if not in the name. */
   readonly region: string | undefined
 }
 
@@ -50,13 +50,13 @@ const arn = /^arn:[a-z-]+:sqs:([a-z0-9-]+):(\d{12}):(.+)$/
 const address = /^https?:\/\/([^/]+)\/(\d{12})\/([^/]+)$/
 
 /**
- * The region in the host of a queue's URL. There are hosts of several forms; the oldest names no region, and is that of
- * the first one. https://docs.aws.amazon.com/general/latest/gr/sqs-service.html
+ * Returns the region in the host of a queue's URL. Hosts have several forms; the oldest has no region, and means the
+ * first region. https://docs.aws.amazon.com/general/latest/gr/sqs-service.html
  */
 const regionIn = (host: string): string | undefined =>
   host === "queue.amazonaws.com" ? "us-east-1" : host.split(".").find(isRegion)
 
-/** The account, the region and the name in the account, as far as the text says. */
+/** Splits a name into region, account and local name, if present. */
 const split = (queue: string): readonly [region: string | undefined, account: string | undefined, local: string] => {
   const [, region, owner, name] = arn.exec(queue) ?? []
   if (name !== undefined) return [region, owner, name]
@@ -64,12 +64,12 @@ const split = (queue: string): readonly [region: string | undefined, account: st
   return [regionIn(host), account, local]
 }
 
-/** How to get at a queue whose account is told: only its own account can create it. */
+/** Returns the remedy for a missing queue with an account in its name: only that account can create it. */
 export const inAccount = (account: string): string =>
   `Create it with credentials of account ${account}, and allow this identity to use it; ` +
   "or leave the account out of the queue's name and of the connection's URL, for a queue of the identity's own account"
 
-/** Reads a queue's name, ARN or URL; fails with `Unsupported` when SQS takes no such name. */
+/** Parses a queue's name, ARN or URL. Fails with `Unsupported` if SQS does not accept the name. */
 export const parse = (queue: string): Result.Result<Name, BrokerError.BrokerError> => {
   const [region, account, local] = split(queue)
   const [first = "", ...rest] = local.split(".")

@@ -1,16 +1,16 @@
-/** Facts that a message tells of SQS, and wishes that a program may have: their types, the checks, and how the core passes them on. */
+/** SQS's facts about a message, and native options of a send: types, checks and the core's form. */
 import { type Message, OptionKind, type OptionNames } from "@requeue/core/port"
 import { NativeOptions } from "@requeue/kit"
 import type { Message as Received, MessageAttributeValue } from "./client.ts"
 import * as Limits from "./limits.ts"
 import * as Wire from "./wire.ts"
 
-/** The name under which the core passes them on. */
+/** The key of both in a message's `native`. */
 export const broker = "sqs"
 
 /**
- * An attribute of a message, as SQS has it. `type` is `String`, `Number` or `Binary`, perhaps with a label as in
- * `Number.float`; the value is bytes for `Binary`, and else text.
+ * An attribute of an SQS message. `type` is `String`, `Number` or `Binary`, optionally with a label such as
+ * `Number.float`; the value is bytes for `Binary`, otherwise text.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
  */
@@ -19,26 +19,28 @@ export interface Attribute {
   readonly value: string | Uint8Array
 }
 
-/** Facts of a delivered message. Each copy, such as a dead letter, has its own id and system attributes. */
+/**
+ * SQS's facts about a delivered message. Each copy, such as a dead letter, has another id and other system attributes.
+ */
 export interface SqsNative {
-  /** The id that SQS has given the message. */
+  /** SQS's id of the message. */
   readonly messageId: string
-  /** All attributes with their types, those of Requeue included. */
+  /** All attributes with their types, including Requeue's. */
   readonly attributes: Readonly<Record<string, Attribute>>
-  /** The words of SQS on it, under its own names, such as `SenderId`, `SentTimestamp` and `SequenceNumber`. */
+  /** The system attributes under SQS's names, such as `SenderId`, `SentTimestamp` and `SequenceNumber`. */
   readonly system: Readonly<Record<string, string>>
 }
 
 /** Options of `SqsNative.make`. */
 export interface Options {
   /**
-   * Attributes that are no text, at most 7: SQS takes 10, and Requeue needs up to 3. They beat headers of their names. A
-   * handler sees them as headers as well, and each copy keeps their types. Default: none.
+   * Attributes that are not text, at most 7: SQS accepts 10, and Requeue needs up to 3. They take precedence over
+   * headers of the same name. Handlers also see them as headers, and copies keep their types. Default: none.
    */
   readonly attributes?: Readonly<Record<string, Attribute>> | undefined
 }
 
-/** Attributes of Requeue: its metadata, the encoding of the body, and the headers that are no attributes of their own. */
+/** Number of Requeue's attributes: metadata, body encoding, and headers that share an attribute. */
 const reserved = 3
 const most = Limits.attributes - reserved
 
@@ -46,16 +48,16 @@ const types = /^(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?$/
 
 const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
 
-/** Why SQS does not take an attribute; `undefined` when it does. */
+/** Returns why SQS does not accept an attribute; `undefined` if it does. */
 const problemOf = (name: string, attribute: unknown): string | undefined => {
-  if (!Wire.isLegalAttribute(name, "-")) return "has a name that SQS does not take, or that is Requeue's own"
+  if (!Wire.isLegalAttribute(name, "-")) return "has a name that SQS does not accept, or that Requeue uses"
   const { type, value }: Partial<Attribute> = OptionKind.isObject(attribute) ? attribute : {}
   const [, kind] = (typeof type === "string" && type.length <= 256 && types.exec(type)) || []
   if (kind === undefined) return `must have a type, "String", "Number" or "Binary", got ${OptionKind.show(type)}`
   if (kind === "Binary")
-    return value instanceof Uint8Array && value.length > 0 ? undefined : "must have a value of bytes, and some"
+    return value instanceof Uint8Array && value.length > 0 ? undefined : "must have a value of bytes that is not empty"
   if (typeof value !== "string" || !Wire.isLegalAttribute(name, value))
-    return "must have a value of text, and some, in characters that SQS takes"
+    return "must have a value of text that is not empty, in characters that SQS accepts"
   return kind === "String" || number.test(value) ? undefined : "must have a value that is a number as text"
 }
 
@@ -68,7 +70,7 @@ const toValue = ({ type, value }: Attribute): MessageAttributeValue =>
     ? { DataType: type, StringValue: value }
     : { DataType: type, BinaryValue: new Uint8Array(value) }
 
-/** The attributes that a message is to have, as `SqsNative.make` makes them. */
+/** The native options of a send: the attributes of the message. */
 export const nativeOptions: NativeOptions.NativeOptions<Options, Values> = NativeOptions.define({
   broker,
   kinds,
@@ -83,7 +85,7 @@ export const nativeOptions: NativeOptions.NativeOptions<Options, Values> = Nativ
   }
 })
 
-/** The facts of a received message. */
+/** Returns SQS's facts about a received message. */
 export const told = ({ Attributes = {}, MessageAttributes = {}, MessageId = "" }: Received): Message.Native => {
   const attributes = Object.entries(MessageAttributes).map(
     ([name, { BinaryValue, DataType = "", StringValue = "" }]) => [

@@ -1,4 +1,4 @@
-/** Whether SQS answers. */
+/** Checks whether SQS answers. */
 import { BrokerError, Failure } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
@@ -10,10 +10,10 @@ import { isTransient, NotSent, toBrokerError } from "./toBrokerError.ts"
 /** The name of a queue that need not exist. */
 const probe = "requeue-is-sqs-there"
 
-/** Errors of SQS are JSON, and have names; those of a proxy in front of it are not, or have none. */
+/** Whether the error is SQS's: JSON with a name. Errors of a proxy are not JSON or have no name. */
 const isNamed = (cause: unknown): boolean => !/^(Unknown(Error)?|SyntaxError)$/.test(Failure.summarize(cause).name)
 
-/** The error that keeps SQS from being reached; `undefined` for an answer of SQS. */
+/** Returns why SQS is unreachable; `undefined` for any response of SQS. */
 const obstacle = (cause: unknown): BrokerError.BrokerError | undefined => {
   const error = toBrokerError(cause, { operation: "connect" })
   if (cause instanceof NotSent) return error
@@ -33,9 +33,9 @@ const obstacle = (cause: unknown): BrokerError.BrokerError | undefined => {
 }
 
 /**
- * Asks SQS for the URL of a queue that need not exist. Any answer of SQS succeeds: also that the queue is missing, or that the
- * identity has no permission. It fails when there is no answer, when another server answers, while SQS is not available, and
- * when SQS refuses the credentials.
+ * Asks SQS for the URL of a queue that need not exist. Succeeds with any response of SQS, including a missing queue or
+ * permission. Fails without a response, if another server responds, if SQS is unavailable, or if it refuses the
+ * credentials.
  */
 export const reach = (client: Pick<Client, "getQueueUrl">): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.tryPromise({

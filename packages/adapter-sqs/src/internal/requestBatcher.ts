@@ -1,7 +1,6 @@
 /**
- * Batches items that are submitted at about the same time into calls of up to ten. An item that finds no call under way
- * goes at once. Those that come meanwhile go together, when they fill a call, when one has ended, or after a short
- * time.
+ * Batches items that are submitted at about the same time into calls of up to ten. Without a running call, an item is
+ * sent immediately. Later items are sent together: when they fill a call, when a call has ended, or after a short time.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -12,11 +11,11 @@ import * as Limits from "./limits.ts"
 export interface RequestBatcher<T> {
   /** Ends when SQS has answered for each item. */
   readonly submit: (items: ReadonlyArray<T>) => Effect.Effect<Results>
-  /** Ends when no call is under way. */
+  /** Ends when no call is running. */
   readonly idle: Effect.Effect<void>
 }
 
-/** Milliseconds that items wait for others while a call is under way. */
+/** Milliseconds that items wait for others while a call is running. */
 const linger = 50
 
 interface Pending<T> {
@@ -24,13 +23,13 @@ interface Pending<T> {
   readonly resolve: (error: Results[number]) => void
 }
 
-/** Makes a batcher, with no call under way. */
+/** Makes a batcher. */
 export const make = <T>(env: {
   /** Makes a call. It must not fail. */
   readonly call: (items: ReadonlyArray<T>) => Effect.Effect<Results>
-  /** Bytes of an item; a call takes a mebibyte. */
+  /** Bytes of an item; a call accepts a mebibyte. */
   readonly sizeOf: (item: T) => number
-  /** Calls that may be under way; with 1, items are sent in the order in which they were submitted. */
+  /** Maximum number of concurrent calls; with 1, items are sent in the order of submission. */
   readonly parallel: number
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }): RequestBatcher<T> => {
@@ -39,7 +38,7 @@ export const make = <T>(env: {
   let isWaiting = false
   const onIdle: Array<() => void> = []
 
-  /** How many of the first items make one call, and whether no more would fit. */
+  /** Returns how many of the first items fit into one call, and whether the call is full. */
   const measure = (): { readonly count: number; readonly isFull: boolean } => {
     let bytes = 0
     for (let count = 0; count < pending.length; count++) {

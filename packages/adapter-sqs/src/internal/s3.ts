@@ -1,7 +1,7 @@
-/** The bucket of a store: its options, and its keys. */
+/** The bucket of a store: options and keys. */
 import { OptionKind, type OptionNames } from "@requeue/core/port"
 
-/** The calls of S3 that are used, as `new S3()` of `@aws-sdk/client-s3` has them. */
+/** The S3 calls that are used, as in `new S3()` of `@aws-sdk/client-s3`. */
 export interface Client {
   readonly putObject: (input: {
     readonly Bucket: string
@@ -16,13 +16,15 @@ export interface Client {
 
 /** Options of `S3Store.make`. */
 export interface Options {
-  /** The client, whose credentials, endpoint, retries and timeouts count: `new S3({ region: "eu-west-1" })`. */
+  /** The client, with its credentials, endpoint, retries and timeouts: `new S3({ region: "eu-west-1" })`. */
   readonly client: Client
   /** The bucket for bodies. It must exist. */
   readonly bucket: string
-  /** The beginning of the keys of new objects. Default: nothing. */
+  /** Prefix of the keys of new objects. Default: empty. */
   readonly prefix?: string | undefined
-  /** Other buckets that pointers may lead to, such as a former one. Default: none, since whoever sends chooses pointers. */
+  /**
+   * Other buckets to which pointers may lead, such as a former one. Default: none, because senders choose the pointers.
+   */
   readonly readable?: ReadonlyArray<string> | undefined
 }
 
@@ -36,11 +38,11 @@ export const kinds: OptionNames.Of<Options> = {
 
 const pointer = /^s3:\/\/([^/]+)\/(.+)$/s
 
-/** The bucket and the object's key in a key of the store; `undefined` for what is none. */
+/** Parses a key of the store into bucket and object key; `undefined` if invalid. */
 export const parse = (key: string): { readonly bucket: string; readonly object: string } | undefined => {
   const [, bucket, object] = pointer.exec(key) ?? []
   return bucket === undefined || object === undefined ? undefined : { bucket, object }
 }
 
-/** The key of the store for an object. */
+/** Returns the store's key of an object. */
 export const format = (bucket: string, object: string): string => `s3://${bucket}/${object}`

@@ -1,11 +1,14 @@
-/** Options that give the SDK something of the program's own: a client, credentials, the way of its requests. They are checked, and not called. */
+/**
+ * Checks the options that pass the program's objects to the SDK: client, credentials, endpoint, request handler. Does
+ * not call them.
+ */
 import { ConfigurationError, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Address } from "./address.ts"
 import type { SdkOptions } from "./client.ts"
 
-/** How each option is told to be none. */
+/** How each option is checked. */
 interface Check {
   readonly expected: string
   readonly holds: (value: unknown) => boolean
@@ -29,13 +32,13 @@ const checks: { readonly [N in keyof Required<SdkOptions>]: Check } = {
       isFunction(Reflect.get(value, "send")) &&
       memberOf(Reflect.get(value, "config"), "serviceId") === "SQS"
   },
-  credentials: { expected: "a function that answers credentials", holds: isFunction },
+  credentials: { expected: "a function that returns credentials", holds: isFunction },
   requestHandler: {
     expected: "a request handler of the SDK, or the options of one",
     holds: (value) => OptionKind.isObject(value) && (!("handle" in value) || isFunction(value.handle))
   },
   endpoint: {
-    expected: "an http: or https: URL, or a function that answers one",
+    expected: "an http: or https: URL, or a function that returns one",
     holds: (value) => isFunction(value) || isHttp(value)
   }
 }
@@ -52,7 +55,7 @@ const handlerOptions = [
   "logger"
 ]
 
-/** A value for an error. A text may be a secret. */
+/** Describes a value for an error, without its text, which may be a secret. */
 const show = (value: unknown): string =>
   value === null || typeof value === "number" || typeof value === "boolean"
     ? String(value)
@@ -67,13 +70,13 @@ const refuse = (
 
 const leave = "Leave one of the two out"
 
-/** Options of the adapter's own that speak of requests as well. */
+/** Options of the adapter that also concern requests. */
 interface Timeouts {
   readonly connectTimeout?: unknown
   readonly requestTimeout?: unknown
 }
 
-/** The options of a request handler: their names, and that none is given as an option of the adapter as well. */
+/** Checks the names of a request handler's options, and that none is also given as an option of the adapter. */
 const checkHandler = (handler: object, { connectTimeout, requestTimeout }: Timeouts) => {
   const unknown = Object.keys(handler).find((name) => !handlerOptions.includes(name))
   if (unknown !== undefined)
@@ -85,13 +88,13 @@ const checkHandler = (handler: object, { connectTimeout, requestTimeout }: Timeo
     : undefined
 }
 
-/** The timeout of requests that options of the SDK's own request handler tell. */
+/** Returns the request timeout in the options of the SDK's request handler. */
 export const requestTimeout = ({ requestHandler }: SdkOptions): number | undefined => {
   const given = memberOf(requestHandler, "requestTimeout")
   return typeof given === "number" && given > 0 && memberOf(requestHandler, "handle") === undefined ? given : undefined
 }
 
-/** Checks the options, and that no two of all options speak of the same thing. */
+/** Checks the options, and that no two options conflict. */
 export const check = (
   given: SdkOptions,
   { credentials, endpoint }: Address,
@@ -116,7 +119,7 @@ export const check = (
     }
     const twice = Object.entries(all).find(([, value]) => value !== undefined)?.[0]
     if (twice === "url")
-      return refuse("url", "it names a server, and client has an endpoint of its own", "Write sqs://<region>")
+      return refuse("url", "it names a server, but client has its own endpoint", "Write sqs://<region>")
     if (twice !== undefined) return refuse(twice, "client is given, and has its own", leave)
   }
   if (given.credentials !== undefined && accessKey)
@@ -129,7 +132,7 @@ export const check = (
   return wrong ?? Result.succeed(given)
 }
 
-/** The session token of an access key. */
+/** Adds the session token to an access key. */
 export const sessionToken = (
   token: string | Redacted.Redacted | undefined,
   address: Address

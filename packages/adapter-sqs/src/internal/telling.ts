@@ -1,4 +1,4 @@
-/** Calls that tell whether SQS can be reached, whatever they ask. */
+/** Calls that report whether SQS is reachable. */
 import type { Connection } from "@requeue/core/port"
 import * as Credentials from "./credentials.ts"
 import { statusOf, toBrokerError } from "./toBrokerError.ts"
@@ -7,8 +7,8 @@ import { statusOf, toBrokerError } from "./toBrokerError.ts"
 export type Teller = <A>(call: () => Promise<A>) => Promise<A>
 
 /**
- * Makes calls, and tells `reach` of each whether SQS could be reached, and why not. A call is repeated once where the credentials have
- * expired, and `forget` can forget them.
+ * Makes calls, and reports to `reach` whether each reached SQS, and why not. Repeats a call once if the credentials
+ * have expired and `forget` can renew them.
  */
 export const telling =
   (reach: Connection.Tracker | undefined, forget: (() => void) | undefined): Teller =>

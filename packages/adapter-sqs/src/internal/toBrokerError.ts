@@ -1,31 +1,31 @@
-/** From an error of the SDK or of SQS to a `BrokerError` with a remedy. Pure. */
+/** Converts an error of the SDK or SQS to a `BrokerError` with a remedy. Pure. */
 import { BrokerError, Failure } from "@requeue/core/port"
 import { bare, byCode, explain, type Refusal } from "./explain.ts"
 
-/** The call that has failed. */
+/** The failed call. */
 export interface Context {
   readonly operation: string
   readonly queue?: string | undefined
 }
 
 const remedyOfUnsent =
-  "Nothing was sent: see to what gives credentials and endpoint, such as the functions of these options"
+  "Nothing was sent: check the sources of credentials and endpoint, such as the functions in these options"
 
-/** A call has failed, and no request was handed to what sends it. Its cause says why. */
+/** A call has failed before its request was passed to the request handler. The cause has the reason. */
 export class NotSent extends Error {
   constructor({ cause }: { readonly cause: unknown }) {
     super("not sent", { cause })
   }
 }
 
-/** Whether the error says that nothing is wrong with the request itself. */
+/** Whether the request itself was valid. */
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "Throttled" || reason === "Timeout" || reason === "ConnectionFailed" || reason === "ConnectionLost"
 
-/** The `BrokerError` of a refusal. */
+/** Makes the `BrokerError` of a refusal. */
 export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
   const { reason, remedy } = explain(refusal)
-  // A sentence follows.
+  // The remedy follows as a sentence.
   const text = refusal.text.trim().replace(/\.$/, "")
   const detail = text === "" ? refusal.code : `${bare(refusal.code)}: ${text}`
   return new BrokerError.BrokerError({ broker: "sqs", operation, queue, reason, detail, remedy })
@@ -33,7 +33,7 @@ export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): Br
 
 const field = (error: object, name: string): unknown => Reflect.get(error, name)
 
-/** The HTTP status of an error of the SDK; `undefined` where SQS did not answer. */
+/** Returns the HTTP status of an SDK error; `undefined` if SQS did not respond. */
 export const statusOf = (error: unknown): number | undefined => {
   if (typeof error !== "object" || error === null) return undefined
   const metadata = field(error, "$metadata")
@@ -41,11 +41,11 @@ export const statusOf = (error: unknown): number | undefined => {
   return typeof status === "number" ? status : undefined
 }
 
-/** The SDK names errors by their class, Node by `code`; several addresses may have been tried. */
+/** Returns the code of an error. The SDK uses the name, Node `code`; several addresses may have been tried. */
 const codeOf = (error: Error): string => {
   const { name: own } = Failure.summarize(error)
   const ofNode = field(error, "code")
-  // The SDK calls a connection that was reset a TimeoutError, and leaves Node's code.
+  // The SDK names a reset connection TimeoutError, but keeps Node's code.
   if (own === "TimeoutError" && typeof ofNode === "string" && byCode.has(ofNode)) return ofNode
   if (byCode.has(own)) return own
   for (const name of ["Code", "code"]) {
@@ -57,7 +57,7 @@ const codeOf = (error: Error): string => {
   return first instanceof Error ? codeOf(first) : own
 }
 
-/** The `BrokerError` of whatever a call has thrown. It throws nothing itself: it would end the loop that has made the call. */
+/** Makes the `BrokerError` of anything that a call has thrown. Never throws: that would end the calling loop. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
   try {
     return translated(cause, context)
@@ -84,7 +84,7 @@ const translated = (cause: unknown, context: Context): BrokerError.BrokerError =
     })
   }
   if (!(cause instanceof Error)) return unknownError(cause, context)
-  // The SDK takes the message out of the answer, whatever it is.
+  // The SDK copies the message from the response, whatever its type.
   const { message: text } = Failure.summarize(cause)
   return fromRefusal({ code: codeOf(cause), text, status: statusOf(cause) }, context)
 }

@@ -1,13 +1,13 @@
 /**
- * The wire format: the attributes that Requeue writes into a message of SQS, and how bodies are written.
+ * The wire format: Requeue's attributes of an SQS message, and the encoding of bodies.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
  */
 
-/** How the body is written, unless it is plain text: `base64`, or `empty` for no bytes at all. */
+/** The encoding of a body that is not plain text: `base64`, or `empty` for no bytes. */
 export const encodingAttribute = "requeue-encoding"
 
-/** The headers that cannot be attributes of their own, as a JSON object. */
+/** The headers that cannot be separate attributes, as a JSON object. */
 export const headersAttribute = "requeue-headers"
 
 /** Headers that are not attributes, because SQS has a field for each of them. */
@@ -17,36 +17,36 @@ export const headers = {
   trace: "x-amzn-trace-id"
 } as const
 
-/** The group of messages in a FIFO queue that name none: one for all, so that all are in order. */
+/** The group of messages without a group in a FIFO queue: one for all, to keep them in order. */
 export const defaultGroup = "requeue"
 
-/** SQS carries the characters of XML 1.0. */
+/** SQS accepts the characters of XML 1.0. */
 const legalText = /^[\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]*$/u
 
-/** Whether SQS takes a text as a body or as the value of an attribute. */
+/** Whether SQS accepts a text as a body or attribute value. */
 export const isLegalText = (text: string): boolean => legalText.test(text)
 
 const legalName = /^(?!aws\.|amazon\.)(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)$/i
 
 const own: ReadonlySet<string> = new Set(["requeue", encodingAttribute, headersAttribute])
 
-/** Whether an attribute is Requeue's own, and no header. */
+/** Whether an attribute is Requeue's, not a header. */
 export const isOwn = (name: string): boolean => own.has(name)
 
-/** Whether attributes hold headers, beside what Requeue tells of the message itself. */
+/** Whether attributes hold headers in addition to Requeue's metadata. */
 export const hasHeaders = (attributes: Readonly<Record<string, unknown>>): boolean => {
   for (const name in attributes) if (name === headersAttribute || !isOwn(name)) return true
   return false
 }
 
-/** Whether a header can be an attribute. SQS takes `__proto__`, and the SDK loses the value where it is received. */
+/** Whether a header can be an attribute. SQS accepts `__proto__`, but the SDK loses its value on receive. */
 export const isLegalAttribute = (name: string, value: string): boolean =>
   legalName.test(name) && name !== "__proto__" && !isOwn(name) && value !== "" && isLegalText(value)
 
-/** Whether SQS takes a text as the id of a message group or of a deduplication. */
+/** Whether SQS accepts a text as a message group or deduplication id. */
 export const isLegalId = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id)
 
-/** JSON in the characters that SQS carries; `JSON.stringify` escapes all but these two. */
+/** Returns JSON in characters that SQS accepts; `JSON.stringify` escapes all except these two. */
 export const json = (text: string): string =>
   text.replaceAll(/[\uFFFE\uFFFF]/g, (character) => `\\u${character.charCodeAt(0).toString(16)}`)
 
@@ -64,10 +64,10 @@ const textOf = (body: Uint8Array): string | undefined => {
   }
 }
 
-/** How a body without bytes is written: SQS refuses one of no characters. */
+/** Represents a body without bytes: SQS refuses an empty one. */
 const emptyBody = "-"
 
-/** A body as SQS carries it: text as it is, other bytes in base64. */
+/** Encodes a body: text unchanged, other bytes in base64. */
 export const encodeBody = (body: Uint8Array): { readonly text: string; readonly encoding: Encoding } => {
   if (body.length === 0) return { text: emptyBody, encoding: "empty" }
   const text = textOf(body)
@@ -78,15 +78,15 @@ export const encodeBody = (body: Uint8Array): { readonly text: string; readonly 
   }
 }
 
-/** The bytes of text in base64, as RFC 4648 writes it, with padding; `undefined` for all else, which Node reads in part. */
+/** Decodes base64 of RFC 4648 with padding; `undefined` for anything else, which Node would decode in part. */
 export const fromBase64 = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, "base64")
   return bytes.toString("base64") === text ? bytes : undefined
 }
 
 /**
- * The bytes of a body; `undefined` where it is not written as its encoding says. Text in an encoding that Requeue does not
- * know is a foreign producer's, and taken as it is.
+ * Decodes a body; `undefined` if it does not match its encoding. Text in an unknown encoding is a foreign producer's,
+ * and returned unchanged.
  */
 export const decodeBody = (text: string, encoding: string | undefined): Uint8Array | undefined => {
   if (encoding === "base64") return fromBase64(text)

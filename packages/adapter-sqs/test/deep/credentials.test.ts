@@ -96,9 +96,9 @@ describe.concurrent("credentials", () => {
         assert.match(error, /credentials answered no accessKeyId/)
         assert.notInclude(error, "hunter2")
         for (const fault of [
-          "an expiration that is no Date",
-          "an expiration that is no Date",
-          "a sessionToken that is no text"
+          "an expiration that is not a Date",
+          "an expiration that is not a Date",
+          "a sessionToken that is not text"
         ]) {
           const refused = yield* Effect.flip(send)
           assert.deepInclude(refused, { reason: "AccessRefused" })
@@ -210,8 +210,8 @@ describe("options of the SDK that are wrong", () => {
     ["an option in capitals", { Client: client }, /unknown option.*Did you mean client/],
     ["an option in another case", { session_token: "hunter2" }, /unknown option.*Did you mean sessionToken/],
     ["an unknown option", { zzzzzzzzzz: 1 }, /Use one of .*accessKeyId.*client, credentials, endpoint, requestHandler/],
-    ["a secret in the query", { url: `${aws}?secretAccessKey=271828` }, /secretAccessKey.*no parameter of a URL/],
-    ["a client in the query", { url: `${aws}?client=1` }, /client.*no parameter of a URL/],
+    ["a secret in the query", { url: `${aws}?secretAccessKey=271828` }, /secretAccessKey.*not a parameter of the URL/],
+    ["a client in the query", { url: `${aws}?client=1` }, /client.*not a parameter of the URL/],
     ["a client of S3", { client: new S3({ region: "eu-west-1" }) }, /client.*must be an SQSClient/],
     ["a client's options", { client: { region: "eu-west-1", send: () => {} } }, /client.*must be an SQSClient/],
     ["a request handler that cannot handle", { requestHandler: { handle: 1 } }, /requestHandler.*a request handler/],

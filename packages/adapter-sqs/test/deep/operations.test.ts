@@ -128,7 +128,7 @@ describe("a queue's picture", () => {
       "flowchart LR",
       '  n0["orders"] -->|"retry after 1s, 1m, 1m"| n0',
       '  n0 -->|"dead letters"| n1["orders-dlq"]',
-      '  n0 -->|"given up by SQS after 33 receives"| n1'
+      '  n0 -->|"dead-lettered by SQS after 33 receives"| n1'
     ])
   })
 })

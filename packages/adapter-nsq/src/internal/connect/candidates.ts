@@ -1,4 +1,4 @@
-/** The nsqd that may be published to. */
+/** The nsqd to which messages may be published. */
 import { BrokerError, Random } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import type { Settings } from "../../NsqOptions.ts"
 import type { Lookup } from "./lookup.ts"
 import type { Node, Nodes } from "./nodes.ts"
 
-/** The error where nsqlookupd names no nsqd, or none of them answers. */
+/** Makes the error when nsqlookupd reports no nsqd, or does not answer. */
 export const noneFound = (
   { lookupd }: Settings,
   failures: ReadonlyArray<BrokerError.BrokerError> = []
@@ -26,14 +26,16 @@ export const noneFound = (
       "Start nsqd with --lookupd-tcp-address, check lookupd, or give nsqd. nsqlookupd knows those that run 15 seconds after its start"
   })
 
-/** How often in a row nsqlookupd may leave out an nsqd that is lost: one that restarts is unknown to it for a moment. */
+/** How often in a row nsqlookupd may omit a disconnected nsqd: it does not know a restarting one for a moment. */
 export const maxAbsences = 2
 
 /**
- * The nsqd of the options in their order, or those that nsqlookupd knows, which every process has in another order. Asks
- * nsqlookupd every `lookupdInterval`, and calls `changed` after each answer. Fails when it knows no nsqd at the start.
+ * Returns the nsqd of the options in their order, or those that nsqlookupd reports, in a random order for each process.
+ * Asks nsqlookupd every `lookupdInterval`, and calls `changed` after each answer. Fails if it knows no nsqd at the
+ * start.
  *
- * One that it no longer names stays while it is up: an nsqlookupd that has restarted knows nobody for up to 15 seconds.
+ * An nsqd that it no longer reports stays while it is connected: a restarted nsqlookupd knows no nsqd for up to 15
+ * seconds.
  */
 export const make = (
   settings: Settings,
@@ -47,7 +49,7 @@ export const make = (
     let candidates: ReadonlyArray<Node> = []
     const absences = new Map<Node, number>()
 
-    /** Nodes that were known keep their order: no process changes its nsqd without need. */
+    /** Known nodes keep their order, so a process does not change its nsqd unnecessarily. */
     const discover = Effect.gen(function* () {
       const { failures, nsqd } = yield* lookup.all
       if (nsqd === undefined) return failures

@@ -1,4 +1,4 @@
-/** Opening a connection to an nsqd within a time limit, and keeping one: it is made again whenever it is lost. */
+/** Opens a connection to an nsqd within a time limit, and reconnects whenever it is lost. */
 import { type BrokerError, Delay } from "@requeue/core/port"
 import { Reconnecting } from "@requeue/kit"
 import * as Deferred from "effect/Deferred"
@@ -17,15 +17,15 @@ export interface Live {
   readonly gone: Deferred.Deferred<void>
 }
 
-/** A connection that is made again for ever. `tried` fails with the error of the first attempt. */
+/** A connection that always reconnects. `tried` fails with the error of the first attempt. */
 export type KeptConnection<A extends Live> = Reconnecting.Reconnecting<A, BrokerError.BrokerError>
 
 /** Heartbeats that nsqd may miss in a row before its connection counts as dead. */
 const missedHeartbeats = 2.5
 
 /**
- * Runs a function that opens a connection. After `connectTimeout` it fails with `ConnectionFailed`, and the signal is
- * aborted; a connection that opens all the same is destroyed.
+ * Opens a connection. After `connectTimeout` fails with `ConnectionFailed` and aborts the signal; a connection that
+ * opens later is destroyed.
  */
 export const open = <C extends Client.Connection>(
   context: ErrorContext,
@@ -49,7 +49,7 @@ export const open = <C extends Client.Connection>(
     })
   )
 
-/** Destroys a connection on which no heartbeat arrives: a network can lose connections without telling anybody. */
+/** Destroys a connection without heartbeats: a network can drop connections silently. */
 const watchHeartbeats = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<never> =>
   Effect.gen(function* () {
     const timeout = missedHeartbeats * heartbeat
@@ -61,7 +61,7 @@ const watchHeartbeats = ({ connection }: Live, { heartbeat }: Settings): Effect.
     }
   })
 
-/** Keeps a connection, and counts it, for as long as the scope lives. It never fails; ask `tried` for the first attempt. */
+/** Keeps and counts a connection until the scope closes. Never fails; `tried` has the result of the first attempt. */
 export const make = <A extends Live>(
   settings: Settings,
   count: ConnectionCount,

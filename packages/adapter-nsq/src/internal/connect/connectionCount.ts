@@ -1,16 +1,16 @@
-/** How many connections of one purpose are open. One is enough for that purpose. */
+/** Counts the open connections of one purpose, for which one connection suffices. */
 import { type BrokerError, Connection } from "@requeue/core/port"
 
 export interface ConnectionCount {
-  /** Counts a connection that has opened, or one less for `undefined`. */
+  /** Adds an opened connection, or for `undefined` subtracts one. */
   readonly changed: (connection: object | undefined) => void
-  /** Keeps why an attempt to connect has failed, while no connection is open. */
+  /** Records why an attempt to connect has failed, if no connection is open. */
   readonly failed: (error: BrokerError.BrokerError) => void
-  /** `up` while at least one connection is open, else `down`; since when, and why it is down. */
+  /** Returns `up` while a connection is open, otherwise `down`, with the time of the change and the reason. */
   readonly state: () => Connection.Connection
 }
 
-/** Counts from none. `now` answers milliseconds since the epoch. */
+/** Starts at 0. `now` returns milliseconds since the epoch. */
 export const make = (now: () => number): ConnectionCount => {
   const tracker = Connection.track("down", now)
   let count = 0

@@ -1,6 +1,6 @@
 /**
- * Which nsqd are known: those of the options, those that nsqlookupd names, and those in use. An nsqlookupd that has restarted
- * knows nobody for up to 15 seconds, and then each nsqd before its topics.
+ * The known nsqd: from the options, from nsqlookupd, and those in use. A restarted nsqlookupd knows no nsqd for up to
+ * 15 seconds, and then learns each nsqd before its topics.
  */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -16,15 +16,15 @@ export interface KnownDependencies {
 }
 
 export interface Known {
-  /** Those to ask about each topic, in the order of the topics. */
+  /** The nsqd to ask about each topic, in the order of the topics. */
   readonly having: ReadonlyArray<ReadonlyArray<Node>>
-  /** All that nsqlookupd names. */
+  /** All nsqd that nsqlookupd reports. */
   readonly named: ReadonlyArray<Node>
-  /** Why it is not known which others there are. */
+  /** Why further nsqd may be unknown. */
   readonly missing: ReadonlyArray<BrokerError.BrokerError>
 }
 
-/** The nsqd that this process is connected to, and those that it uses and nsqlookupd does not name. */
+/** Returns the nsqd to which this process is connected, and those that it uses but nsqlookupd does not report. */
 const keptBeside = ({ used }: Nodes, named: ReadonlyArray<Node>): ReadonlyArray<Node> =>
   [...used]
     .flatMap((each) => each())
@@ -33,18 +33,18 @@ const keptBeside = ({ used }: Nodes, named: ReadonlyArray<Node>): ReadonlyArray<
 
 const namedIn = ({ nsqd = [] }: Found, { at }: Nodes): ReadonlyArray<Node> => nsqd.map(at)
 
-/** The nsqd that count whatever nsqlookupd says of their topics, beside those of the options. */
+/** Returns the nsqd that count whatever nsqlookupd reports about their topics, without those of the options. */
 export const kept = ({
   lookup,
   nodes
 }: Pick<KnownDependencies, "lookup" | "nodes">): Effect.Effect<ReadonlyArray<Node>> =>
   Effect.map(lookup.all, (found) => [...new Set(keptBeside(nodes, namedIn(found, nodes)))])
 
-/** Learns which of these are addresses of one nsqd, which would count several times. */
+/** Learns which of these are addresses of the same nsqd, to count it once. */
 const identify = (nodes: Nodes, all: ReadonlyArray<Node>): Effect.Effect<void> =>
   all.length < 2 ? Effect.void : nodes.identify(all)
 
-/** The nsqd that may have these topics. Fails when nsqd are found by nsqlookupd, and there are none. */
+/** Returns the nsqd that may have these topics. Fails if only nsqlookupd could find nsqd, and there are none. */
 export const of = (
   { lookup, nodes, settings }: KnownDependencies,
   topics: ReadonlyArray<string>

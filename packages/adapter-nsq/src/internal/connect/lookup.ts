@@ -1,4 +1,4 @@
-/** Finding nsqd: every nsqlookupd is asked, and an nsqd that any of them knows is found. */
+/** Finds nsqd: asks every nsqlookupd, and combines their answers. */
 import { BrokerError, Failure, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -10,18 +10,18 @@ import * as Http from "../http.ts"
 export interface Found {
   /** `undefined` when none of them answers. */
   readonly nsqd: ReadonlyArray<Address> | undefined
-  /** Why those that do not answer do not. */
+  /** The errors of those that do not answer. */
   readonly failures: ReadonlyArray<BrokerError.BrokerError>
 }
 
 export interface Lookup {
-  /** The nsqd that have a topic. */
+  /** Returns the nsqd that have a topic. */
   readonly topic: (name: string) => Effect.Effect<Found>
-  /** All nsqd. */
+  /** Returns all nsqd. */
   readonly all: Effect.Effect<Found>
 }
 
-/** The most nsqd that are taken from one question. */
+/** Maximum number of nsqd taken from one request. */
 const most = 1000
 
 /** https://nsq.io/components/nsqlookupd.html#get-lookup */
@@ -46,14 +46,14 @@ const toDiscovered = (json: unknown): ReadonlyArray<Discovered> | undefined => {
     )
 }
 
-/** The same ones of too many each time: nsqlookupd names them in any order. */
+/** Returns at most `most` nsqd, always the same: nsqlookupd reports them in any order. */
 const bounded = (all: ReadonlyMap<string, Discovered>): ReadonlyArray<Discovered> =>
   [...all]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .slice(0, most)
     .map(([, found]) => found)
 
-/** Where an nsqd is connected to; `undefined` for nowhere. Throws what the user's function throws. */
+/** Returns the address to connect to; `undefined` to skip the nsqd. Throws what the user's function throws. */
 const resolve = (found: Discovered, { http, httpTls, resolveAddress }: Settings): Address | undefined => {
   const resolved = resolveAddress === undefined ? found : resolveAddress(found)
   if (resolved === undefined) return undefined
@@ -75,14 +75,14 @@ const away = ({ detail, operation, reason }: BrokerError.BrokerError): BrokerErr
     remedy: "Start it again, or check its address in lookupd, and httpTls if it is behind TLS"
   })
 
-/** Asks the nsqlookupd of the options. Each outage of one of them is logged once. */
+/** Makes a lookup over the nsqlookupd of the options. Logs each outage once. */
 export const make = (settings: Settings): Lookup => {
   const { lookupd, requestTimeout } = settings
-  /** The nsqlookupd that did not answer when they were asked last. */
+  /** The nsqlookupd that did not answer the last request. */
   const down = new Set<string>()
   /** The nsqd whose address is unusable, or for which `resolveAddress` has failed. */
   const unresolved = new Set<string>()
-  /** Whether it has been logged that there are too many. */
+  /** Whether too many nsqd have been logged. */
   let isTold = false
 
   const log = (base: string, error: BrokerError.BrokerError | undefined): Effect.Effect<void> => {
@@ -100,7 +100,7 @@ export const make = (settings: Settings): Lookup => {
     return Log.warning(`nsqlookupd names ${count} nsqd; all but ${most} are left out`)
   }
 
-  /** The address of an nsqd. One that cannot be connected to is left out, and logged once. */
+  /** Returns the address of an nsqd. An unusable one is left out and logged once. */
   const addressOf = (found: Discovered): Effect.Effect<ReadonlyArray<Address>> =>
     Effect.suspend(() => {
       const nsqd = JSON.stringify(hostPort(found).slice(0, 300))

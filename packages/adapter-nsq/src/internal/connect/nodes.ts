@@ -1,4 +1,4 @@
-/** The nsqd that are known, and their limits. */
+/** The known nsqd and their limits. */
 import { type BrokerError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
@@ -9,25 +9,25 @@ import * as Limits from "../limits.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import * as NsqdClock from "./nsqdClock.ts"
 
-/** One address of an nsqd. There is one object for each, so that they can be compared. */
+/** One address of an nsqd. Each address has one object, comparable by identity. */
 export interface Node {
   /** `host:port`. */
   readonly name: string
   readonly address: Address
   readonly clock: NsqdClock.NsqdClock
-  /** Which nsqd it is: the same for all its addresses. `undefined` while that is not known. */
+  /** Identity of the nsqd, equal for all its addresses; `undefined` while unknown. */
   identity?: string | undefined
 }
 
-/** Whether two addresses are known to be those of one nsqd. */
+/** Whether two addresses are known to belong to the same nsqd. */
 export const isSame = (one: Node, other: Node): boolean =>
   one === other || (one.identity !== undefined && one.identity === other.identity)
 
-/** The first address of each nsqd. */
+/** Returns the first address of each nsqd. */
 export const distinct = (all: ReadonlyArray<Node>): ReadonlyArray<Node> =>
   all.filter((node, index) => all.findIndex((other) => isSame(other, node)) === index)
 
-/** An nsqd to which a part of this process keeps a connection, or would make one. */
+/** An nsqd to which a part of this process is connected or tries to connect. */
 interface Use {
   readonly node: Node
   /** Whether the connection is open now. */
@@ -35,31 +35,31 @@ interface Use {
 }
 
 export interface Nodes {
-  /** The nsqd at an address. */
+  /** Returns the nsqd at an address. */
   readonly at: (address: Address) => Node
-  /** The nsqd of the options; further ones are found by nsqlookupd. */
+  /** The nsqd of the options; nsqlookupd may report others. */
   readonly given: ReadonlyArray<Node>
-  /** Each answers what a part of this process uses. */
+  /** Each function returns the nsqd that a part of this process uses. */
   readonly used: Set<() => ReadonlyArray<Use>>
-  /** Learns a limit of an nsqd that has refused a publish with this text, until `forget`. */
+  /** Learns a limit from the text with which an nsqd refused a publish, until `forget`. */
   readonly refused: (node: Node, text: string) => void
-  /** Learns the bytes of a message that an nsqd has stored. */
+  /** Learns the size in bytes of a message that an nsqd has stored. */
   readonly stored: (node: Node, size: number) => void
-  /** Bytes of the largest message that an nsqd has stored. */
+  /** Returns the size in bytes of the largest message that an nsqd has stored. */
   readonly largest: (node: Node) => number
-  /** Forgets what an nsqd has refused: it may have been started again, with other limits. */
+  /** Forgets what an nsqd has refused: it may have restarted with other limits. */
   readonly forget: (node: Node) => void
-  /** Learns the limits of an nsqd to which a connection has just opened. */
+  /** Learns the limits of an nsqd after a connection has opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Learns which nsqd each of these is, where its HTTP interface answers. */
+  /** Learns the identity of each of these nsqd, if its HTTP interface answers. */
   readonly identify: (all: ReadonlyArray<Node>) => Effect.Effect<void>
   /** Whether the limits of an nsqd have been learned. */
   readonly isKnown: (node: Node) => boolean
-  /** The limits that hold on every nsqd whose own have been learned. */
+  /** Returns the lowest limits of all nsqd that have been learned. */
   readonly limits: () => Limits.Limits
 }
 
-/** Learns which nsqd answers at an address, and its time. One that does not answer stays what it was. */
+/** Learns the identity and time of the nsqd at an address. Keeps the old identity if it does not answer. */
 const inquire = (node: Node, { requestTimeout }: Settings, elapsed: () => number): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { address, clock } = node
@@ -71,11 +71,11 @@ const inquire = (node: Node, { requestTimeout }: Settings, elapsed: () => number
     })
   })
 
-/** The nsqd of the options, of which no limits are known yet. `elapsed` answers monotonic milliseconds. */
+/** Starts with the nsqd of the options, without limits. `elapsed` returns monotonic milliseconds. */
 export const make = (settings: Settings, elapsed: () => number = () => performance.now()): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
-  /** The limits that the refusals of each nsqd name. */
+  /** The limits learned from the refusals of each nsqd. */
   const refusals = new Map<string, Limits.Configured>()
   const largest = new Map<string, number>()
   const told = new Map<string, string>()
@@ -95,7 +95,7 @@ export const make = (settings: Settings, elapsed: () => number = () => performan
     return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
   }
 
-  /** Logs what a connection does not have that was asked for: once, and again when it is something else. */
+  /** Logs requested features that a connection lacks, once until they change. */
   const tell = ({ name }: Node, notes: ReadonlyArray<string>): Effect.Effect<void> =>
     Effect.suspend(() => {
       const text = notes.join("; ")

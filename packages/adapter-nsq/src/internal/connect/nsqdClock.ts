@@ -1,24 +1,27 @@
 /**
- * The clock of an nsqd, by the date of an answer of its HTTP interface, which has whole seconds, and by the times at which it
- * stored messages. All times are in milliseconds: nsqd's and the consumer's wall clock since the epoch, `elapsed` by a
- * monotonic clock of this process.
+ * Estimates the clock of an nsqd from the date of an HTTP response, in whole seconds, and from the times at which it
+ * stored messages. Times are in milliseconds: nsqd's and the consumer's wall clock since the epoch, `elapsed` by this
+ * process's monotonic clock.
  */
 
 export interface NsqdClock {
-  /** Learns from a date, and from when it was asked for and answered. Forgets all else: another nsqd may have the address now. */
+  /**
+   * Learns from a date and the times of its request and response. Forgets everything else: another nsqd may have the
+   * address now.
+   */
   readonly dated: (date: number, asked: number, answered: number) => void
   /** Learns that nsqd has stored a message at this time. */
   readonly stored: (time: number, elapsed: number) => void
-  /** The time of nsqd: the consumer's wall clock, unless that is certainly behind or ahead. */
+  /** Returns nsqd's time: the consumer's wall clock, corrected only if it is certainly slow or fast. */
   readonly now: (wall: number, elapsed: number) => number
 }
 
-/** Milliseconds that a date of HTTP leaves out at most. */
+/** HTTP dates omit up to this many milliseconds. */
 const fraction = 1000
 
-/** The clock of an nsqd of which nothing is known. */
+/** Makes the clock of an unknown nsqd. */
 export const make = (): NsqdClock => {
-  /** The least and the greatest that nsqd's time may be before the monotonic one. */
+  /** Bounds of the difference between nsqd's time and the monotonic time. */
   let [least, greatest] = [-Infinity, Infinity]
   return {
     dated: (date, asked, answered) => {

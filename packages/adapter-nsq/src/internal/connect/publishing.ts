@@ -1,4 +1,4 @@
-/** Connections for publishing, one for each nsqd, and the choice among them: the first that is up, or each in turn. */
+/** Connections for publishing, one per nsqd, and the choice among them: the first that is up, or each in turn. */
 import { BrokerError, type Connection as BrokerConnection, Deadlines, Delay, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -17,14 +17,14 @@ import { distinct, isSame, type Node, type Nodes } from "./nodes.ts"
 
 export interface Publishing {
   /**
-   * So many open connections to different nsqd, the preferred one first if it is up. Fails with `ConnectionFailed` after
-   * `publishTimeout`.
+   * Returns `count` open connections to different nsqd, the preferred one first if it is up. Fails with
+   * `ConnectionFailed` after `publishTimeout`.
    */
   readonly pick: (
     count: number,
     prefer?: Node
   ) => Effect.Effect<ReadonlyArray<Publisher.Publisher>, BrokerError.BrokerError>
-  /** The answer of `pick` without waiting, if the first so many nsqd are up, as they nearly always are. */
+  /** Returns the result of `pick` without waiting, if the first `count` nsqd are up, as usual. */
   readonly ready: (count: number, prefer?: Node) => ReadonlyArray<Publisher.Publisher> | undefined
   /** `up` while a connection for publishing is open. */
   readonly state: () => BrokerConnection.Connection
@@ -32,23 +32,23 @@ export interface Publishing {
 
 type Opened = Connection.KeptConnection<Publisher.Publisher>
 
-/** The publishers that are up, at most as many as were asked for, and the errors of the nsqd that are not. */
+/** The publishers that are up, at most `count`, and the errors of the others. */
 interface Attempt {
   readonly up: ReadonlyArray<Publisher.Publisher>
   readonly errors: ReadonlyArray<BrokerError.BrokerError>
 }
 
-/** How long the start waits for further nsqd when one is up. */
+/** How long the start waits for further nsqd once one is up. */
 const startTimeout = Duration.seconds(1)
 
-/** How long `pick` waits for a connection before it looks again, in milliseconds: nsqlookupd may have found another nsqd. */
+/** How long `pick` waits for a connection before it checks the candidates again, in milliseconds. */
 const lookAgain = 1000
 
-/** A connection for each nsqd that was asked for. */
+/** Keeps one connection per requested nsqd. */
 const makeConnections = (settings: Settings, nodes: Nodes) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    // Made now, so that consumers which end after this, in the same scope, have their connections until they have ended.
+    // Forked now: consumers that start later in the same scope end before these connections.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const count = ConnectionCount.make(() => clock.currentTimeMillisUnsafe())
     const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
@@ -76,12 +76,12 @@ const makeConnections = (settings: Settings, nodes: Nodes) =>
           })
         ),
       current: (node: Node): Publisher.Publisher | undefined => opened.get(node)?.connection.current(),
-      /** Ends when a connection opens that is lost now. */
+      /** Ends when one of the lost connections opens. */
       next: Effect.suspend(() => {
         const lost = [...opened.values()].filter(({ connection }) => connection.current() === undefined)
         return Effect.raceAllFirst([...lost.map(({ connection }) => Effect.asVoid(connection.live)), Effect.never])
       }),
-      /** Gives up each nsqd that is down and is no candidate any more. */
+      /** Closes the connections of nsqd that are down and no longer candidates. */
       forget: (candidates: ReadonlyArray<Node>): Effect.Effect<void> =>
         Effect.suspend(() => {
           const gone = [...opened].filter(
@@ -93,7 +93,7 @@ const makeConnections = (settings: Settings, nodes: Nodes) =>
     }
   })
 
-/** Connects to the first nsqd that is up. Fails when none is. */
+/** Connects to the first nsqd that is up. Fails if none is. */
 export const make = (
   settings: Settings,
   nodes: Nodes,
@@ -152,27 +152,27 @@ export const make = (
 
     const first = yield* attempt(1, candidates())
     if (first.up.length === 0) return yield* first.errors[0] ?? Candidates.noneFound(settings)
-    // The limits of all nsqd should be known from the start; an nsqd that does not answer delays it by a second only.
+    // Learns the limits of all nsqd at the start; an nsqd that does not answer delays it by at most a second.
     const others = Effect.forEach(
       nodes.given,
       (node) => Effect.flatMap(connections.to(node), ({ tried }) => Effect.ignore(tried)),
       { concurrency: "unbounded", discard: true }
     )
     yield* Effect.timeoutOption(others, startTimeout)
-    // While nobody publishes, a lost connection is made again, or one to another nsqd: `state` tells of what can be used.
+    // Keeps one connection open even without publishes, so `state` reports whether publishing is possible.
     const keepOne = Effect.flatMap(pick(1), ([publisher]) => Deferred.await(publisher!.gone))
     yield* Effect.forkScoped(Effect.forever(Effect.ignore(keepOne)))
     return { pick, ready, state: connections.state }
   })
 
-/** Answers the nsqd in the order in which they are chosen: the preferred one first, and with `publishOver` each in its turn. */
+/** Returns the nsqd in the order of choice: the preferred one first, or with `publishOver: "all"` each in turn. */
 const ordering = (
   { publishOver }: Settings,
   candidates: () => ReadonlyArray<Node>,
   isUp: (node: Node) => boolean
 ): ((prefer: Node | undefined) => ReadonlyArray<Node>) => {
   let turn = 0
-  /** Those that are up begin with another one each time. */
+  /** Rotates the nsqd that are up. */
   const inTurn = (): ReadonlyArray<Node> => {
     const all = candidates()
     const up = all.filter(isUp)
@@ -185,7 +185,7 @@ const ordering = (
   }
 }
 
-/** The error of a publish that waits for a connection or a topic: it would keep the process for as long, and get none. */
+/** The error of a publish that still waits for a connection or a topic when the broker closes. */
 export const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",
   operation: "publish",
@@ -193,7 +193,7 @@ export const whenClosed = new BrokerError.BrokerError({
   detail: "the broker was closed"
 })
 
-/** The reason why a second address of an nsqd holds no further copy. */
+/** Makes the error of a second address of the same nsqd, which cannot hold another copy. */
 const alias = (one: Node, other: Node): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",

@@ -1,35 +1,35 @@
 /**
- * One credit over many connections.
+ * Distributes one credit over many connections.
  *
- * It is distributed anew when it changes, when a connection joins or leaves, and at every tick. While there are fewer
- * credits than connections, a credit goes on from a connection that has no message: it stays for one turn, which is as
- * short as all of them can be heard within a round, and not shorter than the way to nsqd and back. nsqd answers no `RDY`,
- * so that a credit which moves on sooner would be used twice.
+ * The credit is redistributed when it changes, when a connection joins or leaves, and at every tick. With fewer credits
+ * than connections, a credit moves on from connections that have no message. It stays for one turn: short enough to
+ * serve all connections within a round, but not shorter than the round trip to nsqd. nsqd does not answer `RDY`, so a
+ * credit that moved on sooner could be used twice.
  *
- * While a connection uses up what it has, those without messages are heard in turn as well, one at a time, however much
- * credit there is: what they do not use is where the work is. Where even the last credit is taken from the work to hear
- * the others, turns are as short as the way allows.
+ * While a connection uses all of its share, connections without messages also get turns, one at a time, whatever the
+ * credit: messages may wait there. If this takes the last credit from a busy connection, turns are as short as the
+ * round trip allows.
  */
 import { distributeRdy } from "./distributeRdy.ts"
 
-/** A connection's part in the credit. */
+/** A connection's membership in the credit. */
 export interface Membership {
   /** Counts a delivery that has arrived. */
   readonly arrived: () => void
   /** Counts a delivery that is settled. */
   readonly settled: () => void
-  /** Ends its share because the connection has closed. Its deliveries count until they are settled. */
+  /** Ends its share because the connection has closed. Its deliveries still count until they are settled. */
   readonly lost: () => void
-  /** Ends its share; its deliveries count no more. */
+  /** Ends its share. Its deliveries no longer count. */
   readonly leave: () => void
 }
 
 export interface Credit {
-  /** Sets how many messages may be in flight on all connections together. */
+  /** Sets how many messages may be in flight on all connections in total. */
   readonly set: (limit: number) => void
   /** Adds a connection. `rdy` writes its share; `max` is the highest that its nsqd accepts. */
   readonly join: (rdy: (share: number) => void, max: number) => Membership
-  /** Gives the next connections their turn. */
+  /** Moves the credit to the next connections. */
   readonly tick: () => void
   /** Milliseconds until the next tick. */
   readonly pause: () => number
@@ -42,13 +42,13 @@ interface Member {
   isLost: boolean
   inFlight: number
   share: number
-  /** When its share was changed. */
+  /** When its share last changed. */
   changed: number
   /** When it got room for a message. */
   roomSince: number
-  /** When its last message came. */
+  /** When its last message arrived. */
   arrived: number
-  /** Since when it has no message, and no room for one. */
+  /** Since when it has had neither a message nor room for one. */
   waitsSince: number
   /** When its turn began. */
   turnSince: number
@@ -58,18 +58,18 @@ interface Member {
 
 /** Milliseconds; see {@link Credit}. */
 const times = {
-  /** In which each connection has its turn while there are no messages. */
+  /** Each connection gets a turn within this time while there are no messages. */
   round: 36,
   shortestTurn: 1,
-  /** Also the pause between ticks while there is no need for turns. */
+  /** Also the pause between ticks while turns are not needed. */
   longestTurn: 50,
-  /** In which nsqd fills the room that a settlement has made, unless the way to it is longer. */
+  /** How long nsqd takes to fill the room after a settlement, unless the round trip is longer. */
   moment: 10,
-  /** For which a connection that delivers keeps its turn, while others hold nothing and wait. */
+  /** How long a delivering connection keeps its turn while connections without messages wait. */
   quantum: 500
 }
 
-/** How much of a turn must have passed, since a timer rounds its time down. */
+/** The part of a turn that must have passed: timers round their time down. */
 const most = 0.7
 
 const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
@@ -77,8 +77,8 @@ const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
 const sumOf = (members: Iterable<Member>): number => [...members].reduce((sum, { inFlight }) => sum + inFlight, 0)
 
 /**
- * How long it waits for its turn, whose length is in milliseconds. Who keeps its turn comes first, since it may have
- * further messages.
+ * Returns how long a connection has waited. `turn` is the length of a turn in milliseconds. A connection that keeps its
+ * turn comes first: it may have further messages.
  */
 const waitOf = (member: Member, now: number, turn: number): number => {
   const { roomSince, turnSince, waitsSince } = member
@@ -91,13 +91,13 @@ const isBusy = ({ arrived, inFlight }: Member, now: number): boolean =>
   inFlight > 0 || now - arrived < times.longestTurn
 
 /**
- * Whether it has used up all the room that it was given, so that it may have further messages. What is settled makes room
- * that nsqd fills a moment later.
+ * Whether a connection has used all of its room, so further messages may wait. nsqd needs a moment to fill the room
+ * after a settlement.
  */
 const isSaturated = (member: Member, now: number, moment: number): boolean =>
   isBusy(member, now) && (hasRoom(member) ? now - member.roomSince < moment : member.arrived >= member.changed)
 
-/** Whether it has delivered a moment ago, and must wait while others are heard. */
+/** Whether a connection delivered a moment ago, but now waits while others have their turn. */
 const isDeprived = ({ arrived, inFlight, share }: Member, now: number): boolean =>
   inFlight === 0 && share === 0 && now - arrived < times.longestTurn
 
@@ -114,9 +114,9 @@ const give = (member: Member, share: number, now: number): void => {
 }
 
 /**
- * How long the way to nsqd and back takes, by a message that has just arrived. One that arrives after its turn was under way
- * since the end of the turn, unless nsqd sent it in the place of one that it took back: so this may be far too long. One for
- * which there is room was under way for no longer than there is room, unless nsqd sent it before an earlier turn ended.
+ * Returns the round trip to nsqd, learned from a message that has just arrived. After the end of the turn, the message
+ * was under way since that end, unless nsqd sent it in place of a requeued one: the result may then be far too long.
+ * With room left, it was under way no longer than the room exists, unless nsqd sent it before an earlier turn ended.
  */
 const learned = (latency: number, { changed, inFlight, roomSince, share, turnEnded }: Member, now: number): number => {
   if (inFlight > share) return Math.max(latency, now - changed)
@@ -124,16 +124,16 @@ const learned = (latency: number, { changed, inFlight, roomSince, share, turnEnd
 }
 
 /**
- * A credit of 0, and no connections. `elapsed` answers monotonic milliseconds.
+ * Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds.
  *
- * Long, because all that happens to a connection changes what others have.
+ * Long, because every change of one connection changes the shares of the others.
  */
 export const make = (elapsed: () => number): Credit => {
   const members = new Set<Member>()
   let limit = 0
-  /** Whether some of the credit could not be distributed, so that it is distributed anew at the next settlement. */
+  /** Whether some credit could not be distributed; the next settlement then redistributes it. */
   let isShort = false
-  /** The way to nsqd and back, as far as it is known, in milliseconds. */
+  /** The round trip to nsqd, as learned so far, in milliseconds. */
   let latency = 0
 
   const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
@@ -154,7 +154,7 @@ export const make = (elapsed: () => number): Credit => {
     return Math.min(wanted, times.longestTurn)
   }
 
-  /** `withheld` is credit that waits for the next settlement, and then goes to a connection that is starved. */
+  /** `withheld` is credit for a starved connection, available after the next settlement. */
   const distribute = (withheld = 0): void => {
     const now = elapsed()
     const length = turn()
@@ -170,7 +170,7 @@ export const make = (elapsed: () => number): Credit => {
     )
     isShort = shares.reduce((sum, share) => sum + share, 0) < free
     const changes = all.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))
-    // Shares are lowered before others are raised, so that their sum never exceeds the credit.
+    // Shares are lowered before others are raised: their sum never exceeds the credit.
     for (const { by, member, share } of changes.toSorted((a, b) => a.by - b.by)) {
       if (by !== 0) give(member, share, now)
     }
@@ -182,7 +182,7 @@ export const make = (elapsed: () => number): Credit => {
       member.inFlight++
       member.arrived = member.waitsSince = now
       if (!member.isLost) latency = learned(latency, member, now)
-      // It came when its turn was over, and takes what another one has by now.
+      // The message arrived after the turn: it takes credit that another connection has now.
       if (member.isLost) members.add(member)
       if (member.inFlight > member.share) distribute()
     },

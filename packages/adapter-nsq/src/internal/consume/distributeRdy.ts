@@ -1,25 +1,25 @@
 /**
- * How many messages each connection may have in flight: its `RDY`. Pure.
+ * Computes each connection's `RDY`: how many messages it may have in flight. Pure.
  *
- * Messages in flight and messages that may still come are together never more than the credit. Free credit goes first to
- * as many connections as it suffices for, one each, beginning with those that have waited longest. The rest is split
- * evenly among the connections that have messages. While any of these has use for more, only one of the others is heard.
+ * Messages in flight and messages that may still arrive never exceed the credit in total. Free credit goes first, one
+ * each, to the connections that have waited longest. The rest is split evenly among connections with messages. While
+ * such a connection can use more, only one of the others gets credit.
  */
 
-/** A connection that wants a share of the credit. */
+/** A connection that needs a share of the credit. */
 export interface Demand {
   readonly inFlight: number
-  /** Whether it has delivered lately. */
+  /** Whether it has delivered recently. */
   readonly isBusy: boolean
-  /** How long it could not receive messages. The unit does not matter: the longest comes first. */
+  /** How long it could not receive messages, in any unit: the longest comes first. */
   readonly waited: number
   /** The highest `RDY` that its nsqd accepts. */
   readonly max: number
 }
 
 /**
- * The `RDY` of each connection, in their order. All are 0 while more is in flight than the credit. `isSaturated`: a connection
- * that has messages has use for more credit.
+ * Returns the `RDY` of each connection, in order. All are 0 while more messages are in flight than the credit allows.
+ * `isSaturated`: a connection with messages can use more credit.
  */
 export const distributeRdy = (
   credit: number,
@@ -27,7 +27,7 @@ export const distributeRdy = (
   isSaturated = false
 ): ReadonlyArray<number> => {
   const held = demands.reduce((sum, { inFlight }) => sum + inFlight, 0)
-  // nsqd sends again after each settlement while less is in flight than RDY: first one must come below the credit.
+  // nsqd sends a message after each settlement while fewer than RDY are in flight: first the credit must suffice.
   if (demands.length === 0 || held > credit) return demands.map(() => 0)
   const shares = demands.map(({ inFlight }) => inFlight)
   let free = credit - held
@@ -43,7 +43,7 @@ export const distributeRdy = (
   return shares.map((share, index) => Math.min(share, demands[index]!.max))
 }
 
-/** Greater than 0 when `a` comes before `b`: because it has waited longer, or as long and is busy. */
+/** Returns more than 0 if `a` comes before `b`: it has waited longer, or equally long and is busy. */
 const need = (a: Demand, b: Demand): number =>
   a.waited === b.waited ? Number(a.isBusy) - Number(b.isBusy) : a.waited - b.waited
 

@@ -1,25 +1,27 @@
-/** The deliveries of a session that are held: neither settled, nor taken for settling, nor lost. */
+/** The held deliveries of a session: neither settled, nor being settled, nor lost. */
 import type { Identity } from "../client.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** The first two answer `false` for a delivery that is lost, and call `onLost` if it was held. */
+/** `take` and `untake` return `false` for a lost delivery, and call `onLost` if it was held. */
 export interface Held {
-  /** Takes a delivery for settling; `false` also when it has been settled or taken before. */
+  /** Takes a delivery to settle it; also `false` if it was already settled or taken. */
   readonly take: (receipt: Receipt) => boolean
-  /** Holds a delivery again that was taken; `false` when it was lost meanwhile. */
+  /** Holds a taken delivery again; `false` if it was lost in the meantime. */
   readonly untake: (receipt: Receipt) => boolean
-  /** Extends the lease of a delivery from now on; `false` when it is lost, and then it counts until `take` is called. */
+  /** Extends a delivery's lease from now on; `false` if it is lost. A lost delivery counts until `take` is called. */
   readonly extend: (receipt: Receipt) => boolean
-  /** Holds a delivery that has arrived; `false` when it takes the place of an earlier one of the same message. */
+  /** Holds a new delivery; `false` if it replaces an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
-  /** Ends the lease of a message's delivery; `false` when there is none. */
+  /** Ends the lease of a message's delivery; `false` if none is held. */
   readonly lose: (id: string) => boolean
-  /** Loses all without a word, and answers their ids. */
+  /** Removes all deliveries without calling `onLost`, and returns their ids. */
   readonly clear: () => ReadonlyArray<string>
   readonly size: () => number
 }
 
-/** Holds nothing yet. `elapsed` answers monotonic milliseconds; `onLost` is called when a delivery counts no more. */
+/**
+ * Makes an empty set. `elapsed` returns monotonic milliseconds; `onLost` is called when a delivery no longer counts.
+ */
 export const make = (env: {
   readonly identity: Pick<Identity, "msgTimeout" | "maxMsgTimeout">
   readonly isOpen: () => boolean
@@ -28,7 +30,7 @@ export const make = (env: {
 }): Held => {
   const { elapsed, isOpen, onLost } = env
   const { maxMsgTimeout, msgTimeout } = env.identity
-  /** By the ids of their messages: of each message, the last delivery. */
+  /** The last delivery of each message, keyed by the message's id. */
   const receipts = new Map<string, Receipt>()
 
   const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
@@ -46,13 +48,13 @@ export const make = (env: {
     untake: (receipt) => {
       const isStillOurs = !isLost(receipt) && !receipts.has(receipt.id)
       if (isStillOurs) receipts.set(receipt.id, receipt)
-      // A later delivery of the message counts for itself.
+      // A later delivery of the message is counted separately.
       else onLost()
       return isStillOurs
     },
     extend: (receipt) => {
       if (!isLast(receipt) || isLost(receipt)) return false
-      // nsqd extends no lease beyond its limit, and says nothing of that.
+      // nsqd silently limits the extension to its --max-msg-timeout.
       receipt.leaseEnds = Math.min(elapsed() + msgTimeout, receipt.receivedAt + maxMsgTimeout)
       return true
     },
@@ -63,7 +65,7 @@ export const make = (env: {
     },
     lose: (id) => {
       const receipt = receipts.get(id)
-      // It counts until the core is told: until then, its handler has no room for another one.
+      // It counts until the core knows: until then, its handler is still busy.
       if (receipt !== undefined) receipt.leaseEnds = -Infinity
       return receipt !== undefined
     },

@@ -1,4 +1,4 @@
-/** Receipts of deliveries. A delivery is settled in the session that received it, or not at all: nsqd refuses others. */
+/** Receipts of deliveries. Only the session that received a delivery can settle it: nsqd refuses others. */
 import type { Delivery, Settlement } from "@requeue/core/port"
 import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -7,7 +7,7 @@ import type { Queue } from "../names.ts"
 /** The receipt of a delivery. Times are monotonic milliseconds. */
 export interface Receipt {
   readonly session: SettlingSession
-  /** The id of the message, which nsqd gives again in another topic. */
+  /** The id of the message, unique within its topic only. */
   readonly id: string
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
@@ -18,13 +18,13 @@ export interface Receipt {
   leaseEnds: number
 }
 
-/** The settlement that a command carries out; told where nsqd refuses it. */
+/** The settlement of a command; reported if nsqd refuses the command. */
 export interface Answered {
   readonly delivery: Pick<Delivery.Delivery, "attempts" | "metadata">
   readonly settlement: Settlement.Settlement["_tag"]
 }
 
-/** Called when a command has left this process, or with an error when it cannot. */
+/** Called when a command has left this process, or with an error. */
 export type Written = (error: Error | null | undefined) => void
 
 /** The part of a session that settles its deliveries. */
@@ -33,27 +33,24 @@ export interface SettlingSession extends Live {
   readonly topic: Queue
   readonly isOpen: () => boolean
   /**
-   * Takes a delivery for settling; `false` when it is not held any more: it has been settled or taken, its lease or its
-   * connection is lost, or nsqd has delivered the message again.
+   * Takes a delivery to settle it; `false` if it is no longer held: it was already settled or taken, its lease or
+   * connection is lost, or nsqd has redelivered the message.
    */
   readonly take: (receipt: Receipt) => boolean
-  /** Holds a delivery again that was taken; `false` when it was lost meanwhile. */
+  /** Holds a taken delivery again; `false` if it was lost in the meantime. */
   readonly untake: (receipt: Receipt) => boolean
   /**
-   * Extends the lease of a delivery; `false` when it is lost. It counts against the credit until `take`, which must be called
-   * once the core is told.
+   * Extends a delivery's lease; `false` if it is lost. A lost delivery counts against the credit until `take`, which
+   * must be called once the core knows.
    */
   readonly touch: (receipt: Receipt) => boolean
-  /** Writes the command that settles a delivery that was taken. A settlement that the core was told of is `answered`. */
+  /** Writes the command that settles a taken delivery. `answered` is the settlement that the core asked for. */
   readonly answer: (command: string, written: Written, answered?: Answered) => void
 }
 
-/** The receipt that a session has put into a delivery. */
+/** Returns the receipt of a delivery. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns it unchanged.
 
-/**
- * A text that names the copy of a message that was delivered. nsqd gives each message of a topic an id, and never the same
- * one again.
- */
+/** Returns a unique name of the delivered copy. Within a topic, nsqd never reuses an id. */
 export const nameOf = ({ id, session: { node, topic } }: Pick<Receipt, "id" | "session">): string =>
   `${node.name} ${topic.topic} ${id}`

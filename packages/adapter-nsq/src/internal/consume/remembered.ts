@@ -1,39 +1,39 @@
 /**
- * The memory of this process of messages that may come again.
+ * Messages that may be redelivered, as this process remembers them.
  *
- * `REQ` carries no metadata, and an nsqd that restarts forgets for how long it was to hold back a message: this process
- * remembers it. `FIN` has no answer: a message that is finished may come again, because nsqd has not read the command, or
- * because it was stored on two nsqd. The core was told that it is settled, so that it cannot know this; and where a copy
- * was stored first, to repeat the settlement would store another one.
+ * `REQ` carries no metadata, and a restarted nsqd forgets how long it had to defer a message: this process remembers
+ * it. `FIN` has no answer: a finished message may be redelivered, because nsqd did not read the command, or because the
+ * message was stored on two nsqd. The core already knows the message as settled. Settling it again could store a second
+ * copy.
  */
 import { BoundedMap } from "@requeue/core/port"
 import { isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** The messages of one topic on one nsqd, where their ids are unique. A copy in another topic may have its original's id. */
+/** The messages of one topic on one nsqd, where ids are unique. A copy in another topic may have its original's id. */
 interface Messages {
-  /** When requeued messages may come again, in monotonic milliseconds. */
+  /** When requeued messages are due, in monotonic milliseconds. */
   readonly due: BoundedMap.BoundedMap<number>
   readonly finished: BoundedMap.BoundedMap<true>
 }
 
-/** Where a message comes from, and its id there. */
+/** A message's session and id. */
 type Source = Pick<Receipt, "id" | "session">
 
 /** The memory of requeued and of finished messages. It outlives sessions. */
 export interface Remembered {
   readonly requeued: (source: Source, due: number) => void
-  /** When a message may come, in monotonic milliseconds, or `undefined`; it is forgotten with the answer. */
+  /** Removes and returns when a message is due, in monotonic milliseconds, or `undefined`. */
   readonly takeDue: (source: Source) => number | undefined
   readonly finished: (source: Source) => void
   readonly isFinished: (source: Source) => boolean
 }
 
-/** How many messages of a topic on an nsqd are remembered at least. */
+/** Minimum number of messages remembered for a topic on one nsqd. */
 const limits = { requeued: 100_000, finished: 20_000 }
 
-/** An empty memory. `limit` is how many requeued messages of a topic on an nsqd it keeps at least. */
+/** Makes an empty memory. `limit` is the minimum number of requeued messages kept for a topic on one nsqd. */
 export const make = (limit = limits.requeued): Remembered => {
   const known = new Map<Queue, Map<Node, Messages>>()
 
@@ -59,24 +59,24 @@ export const make = (limit = limits.requeued): Remembered => {
   }
 }
 
-/** The memory of messages that were stored on two nsqd, and of which one is finished, by their receipts. */
+/** Messages that were stored on two nsqd, and of which one copy is finished. */
 export interface FinishedDuplicates {
-  /** Remembers a message that is finished for good, so that its twin need not run. */
+  /** Remembers that a message is finished: its duplicate need not run. */
   readonly finished: (receipt: Receipt) => void
-  /** Whether the twin of this message is finished. It has only one: the answer is yes once. */
+  /** Whether the duplicate of this message is finished. Returns `true` once, since there is only one duplicate. */
   readonly takeFinished: (receipt: Receipt) => boolean
 }
 
 /**
- * An empty memory. Twins have the same nonce and are on different nsqd: bytes that somebody has published once more on the
- * same nsqd, or after both twins have come, are another message.
+ * Makes an empty memory. Duplicates have the same nonce and are on different nsqd. The same bytes, published again on
+ * the same nsqd or after both duplicates have arrived, are another message.
  */
 export const makeDuplicates = (): FinishedDuplicates => {
   const finished = BoundedMap.make<Node>(limits.finished)
-  /** Those that need not run: they are finished for their twins, and not for a further one. */
+  /** Receipts that need not run, because their duplicates are finished. */
   const taken = new WeakSet<Receipt>()
 
-  /** Whether the other one of a pair is finished. */
+  /** Whether the duplicate of this message is finished. */
   const isSecond = ({ nonce, session }: Receipt): boolean => {
     const node = nonce === undefined ? undefined : finished.get(nonce)
     return node !== undefined && !isSame(node, session.node)

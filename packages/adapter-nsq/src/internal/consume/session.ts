@@ -12,24 +12,24 @@ import { type Answered, type Receipt, receiptOf, type SettlingSession, type Writ
 import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
-  /** Joins the credit, from which on messages may arrive. */
+  /** Joins the credit. From then on messages may arrive. */
   readonly begin: (credit: Credit) => void
-  /** Receives no more messages. Deliveries can still be settled. */
+  /** Stops receiving messages. Deliveries can still be settled. */
   readonly retire: () => void
   /** Whether all deliveries are settled. */
   readonly isIdle: () => boolean
   /** Ends the session because the connection has closed. Its deliveries still count against the credit. */
   readonly end: () => void
-  /** Reports its deliveries as gone, and leaves the credit: they count no more. */
+  /** Reports its deliveries as lost, and leaves the credit: they no longer count. */
   readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
   /**
-   * Takes note of a command that nsqd refused. Answers the settlement that it was; `"lost"` when its delivery was unsettled,
-   * which is lost by it; `undefined` for what nobody was told of.
+   * Handles a command that nsqd refused. Returns its settlement; `"lost"` if the refusal shows that an unsettled
+   * delivery is lost; `undefined` for commands that settle nothing.
    */
   readonly refuse: (text: string) => Answered | "lost" | undefined
-  /** Gives back all unsettled deliveries. Resolves when nsqd has handled that. */
+  /** Requeues all unsettled deliveries. Resolves when nsqd has handled this. */
   readonly close: () => Promise<void>
 }
 
@@ -58,12 +58,12 @@ const makeWriter = (connection: Connection) => {
 
 const ignore: Written = () => {}
 
-/** How many of the last settlements of a session are known when nsqd refuses one, which it does at once. */
+/** How many recent settlements a session remembers. nsqd refuses a command immediately. */
 const knownAnswers = 1000
 
 /**
- * The last settlements of a session, by their commands. They take each other's places: a map is rebuilt again and again, and
- * its former tables keep all that they had alive until the next full garbage collection.
+ * The last settlements of a session with their commands, in a ring buffer. A map would be rebuilt repeatedly, and its
+ * old tables would keep their contents alive until the next full garbage collection.
  */
 const makeAnswers = () => {
   const last: Array<{ readonly command: string; readonly answered: Answered } | undefined> = []
@@ -73,7 +73,7 @@ const makeAnswers = () => {
       last[next] = { command, answered }
       next = (next + 1) % knownAnswers
     },
-    /** The settlement that nsqd refuses with this text; `undefined` where there was none. */
+    /** Removes and returns the settlement that nsqd refuses with this text; `undefined` if there is none. */
     take: (text: string): Answered | undefined => {
       const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
       for (let back = 1; back <= last.length; back++) {
@@ -100,7 +100,7 @@ interface SessionOptions {
   readonly onDelivery: (delivery: Delivery.Delivery) => void
 }
 
-/** A class, because an object with a getter of its own is a dictionary: slow to make, and to read. */
+/** A class: an object literal with a getter would be slow to create and to read. */
 class Received implements Delivery.Delivery {
   readonly body: Uint8Array
   readonly headers: Delivery.Delivery["headers"]
@@ -125,7 +125,7 @@ class Received implements Delivery.Delivery {
   }
 }
 
-/** A session on an open connection. */
+/** Makes a session on an open connection. */
 export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
   const { identity } = connection
   const { flush, write } = makeWriter(connection)
@@ -172,7 +172,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       membership?.lost()
     },
     forget: (onReconnect) => {
-      // First: from then on the core leaves room for their handlers. Before that, another connection would get their credit.
+      // First, so the core reserves room for their handlers before other connections get their credit.
       onReconnect((delivery) => receiptOf(delivery).session === session)
       membership?.leave()
     },
@@ -185,7 +185,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
       const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
-      // A message whose lease has ended is delivered again, in the place of its earlier delivery.
+      // A redelivery after the end of a lease replaces the earlier delivery.
       if (held.add(receipt)) membership?.arrived()
       onDelivery(new Received(decoded, frame, receipt))
     },
@@ -198,7 +198,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       for (const id of held.clear()) write(`REQ ${id} 0\n`, ignore)
       flush()
       await connection.stop()
-      // By now, messages that nsqd had sent before it read the end have arrived and been given back, too.
+      // By now, messages that nsqd sent before it read `CLS` have also arrived and been requeued.
       connection.end()
     }
   }

@@ -1,4 +1,4 @@
-/** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
+/** Successive sessions of one topic on one nsqd, until the subscription ends or the topic is left. */
 import { type Broker, type BrokerError, type Delivery, Log } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -21,7 +21,7 @@ import type { Decoded, Frame } from "./toDelivery.ts"
 export interface SessionsDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
-  /** The lease that every nsqd is asked for, in milliseconds. */
+  /** The lease requested from every nsqd, in milliseconds. */
   readonly messageTimeout: number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
@@ -30,7 +30,7 @@ export interface SessionsDependencies {
 
 /** The receiver of deliveries, and the credit for them. */
 export interface Subscriber {
-  /** The name of the queue, as the program writes it. */
+  /** The name of the queue as the program uses it. */
   readonly queue: string
   /** Counts the open connections of the subscription. */
   readonly connectionCount: ConnectionCount
@@ -43,23 +43,26 @@ export interface Subscriber {
 
 export interface Sessions {
   readonly connection: Connection.KeptConnection<Session.Session>
-  /** Receives no more messages, and ends when all deliveries are settled. */
+  /** Stops receiving messages, and ends when all deliveries are settled. */
   readonly retire: Effect.Effect<void>
 }
 
-/** How long `retire` waits before it looks again for unsettled deliveries, in milliseconds. */
+/** Pause between `retire`'s checks for unsettled deliveries, in milliseconds. */
 const lookAgain = 100
 
-/** Milliseconds until nsqd has forgotten a topic whose clients it has disconnected: what subscribes before is forgotten as well. */
+/**
+ * Milliseconds until nsqd has deleted a topic after disconnecting its clients. It also forgets clients that subscribe
+ * before.
+ */
 const forgetting = 100
 
-/** When nsqd is asked whether it lists a session, after its begin and after a question without an answer. */
+/** Delay before nsqd is asked whether it lists a session: after its start, and after a request without an answer. */
 const listing = Duration.seconds(1)
 
-/** How long a session that is closed waits for nsqd to close the connection. */
+/** How long a closing session waits for nsqd to close the connection. */
 const closeTimeout = Duration.seconds(1)
 
-/** Opens one connection, with a session on it. */
+/** Opens a connection with a session. */
 export const connect = (
   subscriber: Pick<Subscriber, "queue" | "decode" | "onDelivery" | "onRefused">,
   { elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
@@ -68,7 +71,7 @@ export const connect = (
   Effect.gen(function* () {
     const { queue } = subscriber
     const gone = Deferred.makeUnsafe<void>()
-    /** Without a session until the connection is open; before that, nsqd sends no message. */
+    /** Empty until the connection is open; nsqd sends no message before. */
     const opened: { session?: Session.Session } = {}
 
     const on: Client.Listener = {
@@ -81,7 +84,7 @@ export const connect = (
           const context = { operation: "settle", queue, node: node.name }
           return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
         }
-        const note = refused === "lost" ? "a lease was lost" : "nsqd took a message back before its settlement"
+        const note = refused === "lost" ? "a lease was lost" : "nsqd requeued a message before its settlement"
         fork(Log.warning(note, { queue, nsqd: node.name, errorMessage: text }))
       },
       closed: () => {
@@ -104,9 +107,9 @@ export const connect = (
   })
 
 /**
- * Finds out whether nsqd lists a session among its clients; a session that it lists stays so. When a topic is deleted, nsqd
- * disconnects its clients before it forgets the topic, and who subscribes in between gets heartbeats and no message. Fails
- * while there is no answer.
+ * Whether nsqd lists a session among its clients. When a topic is deleted, nsqd disconnects its clients before it
+ * removes the topic: a client that subscribes in between receives heartbeats but no messages. Fails if nsqd does not
+ * answer.
  */
 const isListed = (
   { connection, node, topic }: Session.Session,
@@ -114,9 +117,9 @@ const isListed = (
 ): Effect.Effect<boolean, BrokerError.BrokerError> =>
   Effect.map(NsqdStats.clients(node.address.http!, topic, requestTimeout), (ids) => ids.includes(connection.clientId))
 
-/** Makes each connection again whose session nsqd has forgotten, where it has listed one before. Never ends. */
+/** Reconnects a session that nsqd no longer lists, if it has listed one before. Never ends. */
 const watchListing = (connection: Sessions["connection"], node: Node, settings: Settings): Effect.Effect<void> => {
-  // An HTTP interface of another nsqd lists none.
+  // The HTTP interface may be that of another nsqd, which never lists the session.
   let isTrusted = false
   const watch = (session: Session.Session) =>
     Effect.sleep(listing).pipe(
@@ -135,8 +138,8 @@ const watchListing = (connection: Sessions["connection"], node: Node, settings: 
 }
 
 /**
- * Connects, and again whenever the connection is lost; one that is lost when `mayConnect` answers no is not made again.
- * Lives as long as the scope, unless it is closed before.
+ * Connects, and reconnects whenever the connection is lost, unless `mayConnect` returns `false`. Lives as long as the
+ * scope, or until `retire`.
  */
 export const open = (
   node: Node,
@@ -150,7 +153,7 @@ export const open = (
     let last: Session.Session | undefined
     let isEnding = false
 
-    /** Ends the deliveries of the last session, which cannot be settled any more. */
+    /** Ends the deliveries of the last session: they can no longer be settled. */
     const forgetLast = (): void => last?.forget(subscriber.onReconnect)
     const opened = Connection.make<Session.Session>(dependencies.settings, subscriber.connectionCount, {
       connect: Effect.suspend(() =>

@@ -28,8 +28,8 @@ interface SubscribeDependencies extends Topics.TopicsDependencies {
 }
 
 /**
- * Subscribes to the topics of a plan, which it makes where they are missing. Ends with the first attempts to connect;
- * fails when one of them was refused, or all of them failed.
+ * Subscribes to the topics of a plan, and creates missing ones. Ends after the first attempts to connect; fails if one
+ * of them was refused, or all failed.
  */
 export const subscribe = (
   options: Broker.SubscribeOptions,
@@ -77,10 +77,10 @@ export const subscribe = (
       },
       dependencies
     )
-    // A topic that no nsqd has yet is consumed where this process would publish to it.
+    // A topic that no nsqd has is consumed on the nsqd to which this process would publish it.
     if (!topics.isJoined(plan.source) || !topics.isJoined(plan.retry)) yield* topics.join(node)
     yield* topics.ready
-    // Made before the first delivery, where the topic is: a dead letter needs its channel.
+    // Created before the first delivery, on an nsqd that has the topic: dead letters need their channel.
     const places = topics.connected(plan.source)
     const place = places.includes(node) ? node : (places[0] ?? node)
     yield* Effect.forEach(queuesOf(plan), (each) => declare(place, each), { discard: true, concurrency: "unbounded" })
@@ -91,7 +91,7 @@ export const subscribe = (
     return { credit: credit.set, settle, extend, identify, trouble, copiesRetries: settings.retry === "exact" }
   })
 
-/** Settles the deliveries of one subscription, and remembers what it has settled. */
+/** Settles the deliveries of one subscription, and remembers the settled messages. */
 const makeSettle = (
   queue: string,
   plan: Plan,
@@ -119,14 +119,14 @@ const makeSettle = (
         const isRetry = into === "retry"
         const to = isRetry ? plan.retry : target(outgoing.queue, "settle", settings)
         if (to instanceof BrokerError.BrokerError) return yield* to
-        // In another queue, letters of several channels would be taken for twins.
+        // With a nonce, dead letters of several channels would count as duplicates in another queue.
         const item = { message: outgoing, target: to, isCopy: true, isHop, nonce: isRetry ? nonce : undefined }
         yield* sender.send([item], { count: 1, prefer: session.node })
       }),
     finished: ({ delivery, settlement }) => {
       const receipt = receiptOf(delivery)
       remembered.finished(receipt)
-      // The copy that is made for a retry or a release has the same nonce, and must run.
+      // The copy for a retry or release has the same nonce, and must run.
       if (settlement._tag !== "Retry" && settlement._tag !== "Release") duplicates.finished(receipt)
     },
     requeued: (receipt, wait) => remembered.requeued(receipt, elapsed() + wait)

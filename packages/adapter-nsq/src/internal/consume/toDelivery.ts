@@ -1,4 +1,4 @@
-/** From a message's frame to a delivery. Pure. It never fails: all bytes of foreign producers can be consumed. */
+/** Converts a message's frame to a delivery. Pure. Never fails: any bytes of foreign producers can be consumed. */
 import { type Delivery, Failure, Metadata } from "@requeue/core/port"
 import * as Wire from "../wire.ts"
 
@@ -13,12 +13,12 @@ export interface Frame {
   readonly body: Buffer
 }
 
-/** A delivery without its receipt, and the nonce that goes into it. */
+/** A delivery without its receipt, and the nonce for the receipt. */
 export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   readonly nonce: string | undefined
 }
 
-/** Where parts of the data begin. */
+/** Byte offsets of the parts. */
 const offsets = { attempts: 8, id: 10, body: 26 }
 
 /** Reads the data of a message's frame. */
@@ -29,18 +29,19 @@ export const toFrame = (payload: Buffer): Frame => ({
   body: payload.subarray(offsets.body)
 })
 
-/** Facts that the message itself does not have. */
+/** Facts that are not in the message. */
 interface Context {
   readonly now: number
-  /** The same by the clock of the nsqd. */
+  /** `now` by the clock of the nsqd. */
   readonly nsqdNow: number
   readonly due: number | undefined
 }
 
 /**
- * The delivery of a message, without its receipt. Times are in milliseconds since the epoch; `due` is when a message that
- * this process has requeued may come again, else `undefined`. A message that brings out a fault of ours is given up with its
- * bytes: thrown from here, it would end the process, and every process after it.
+ * Returns the delivery of a message, without its receipt. Times are in milliseconds since the epoch; `due` is when a
+ * message that this process has requeued is due, otherwise `undefined`. If decoding throws, the message is unreadable
+ * and is dead-lettered with its bytes. An exception would end this process, and every process that receives the message
+ * later.
  */
 export const toDelivery = (frame: Frame, context: Context): Decoded => {
   try {
@@ -74,9 +75,9 @@ const decoded = (frame: Frame, context: Context): Decoded => {
 }
 
 /**
- * When a message is due that nsqd was to hold back. nsqd forgets that when it restarts, or writes the message to its disk, so
- * that the message may come early. How much of the delay is left, nsqd's clock decides, and never the consumer's: a message that
- * nsqd has held to the end is due. It is due as well when the publisher's time has come, since nsqd's clock may have been set.
+ * Returns when a deferred message is due. After a restart, or when nsqd writes the message to its disk, the message may
+ * arrive early. nsqd's clock, not the consumer's, determines the remaining delay: a message that nsqd deferred to the
+ * end is due. It is also due at the publisher's due time, since nsqd's clock may have been set.
  */
 const dueOf = (
   stored: number,
@@ -91,6 +92,8 @@ const dueOf = (
 const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>
   metadata.notBefore === notBefore ? metadata : { ...metadata, notBefore }
 
-/** The same at every delivery. Two nsqd may give the same id, but hardly ever in the same nanosecond. */
+/**
+ * Returns metadata that is equal at every delivery. Two nsqd may use the same id, but hardly in the same nanosecond.
+ */
 const foreign = ({ id, timestamp }: Frame, stored: number): Metadata.Metadata =>
   Metadata.make(`nsq-${id}-${timestamp.toString(36)}`, stored)

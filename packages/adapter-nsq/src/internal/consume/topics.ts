@@ -1,4 +1,4 @@
-/** Sessions of each topic on each nsqd that has it, all under one credit. */
+/** Sessions of each topic on each nsqd that has it, all sharing one credit. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,24 +21,24 @@ export interface TopicsDependencies extends Sessions.SessionsDependencies {
 export interface Topics {
   /** Opens sessions of all topics on an nsqd. */
   readonly join: (node: Node) => Effect.Effect<void>
-  /** The nsqd on which there are sessions of a topic. */
+  /** Returns the nsqd with sessions of a topic. */
   readonly nodesOf: (topic: Queue) => ReadonlyArray<Node>
   /** Whether there are sessions of a topic. */
   readonly isJoined: (topic: Queue) => boolean
-  /** The nsqd to which a connection of a topic is open. */
+  /** Returns the nsqd to which a connection of a topic is open. */
   readonly connected: (topic: Queue) => ReadonlyArray<Node>
-  /** The error for which no nsqd lets this process consume a topic; `undefined` where one does, or does not answer. */
+  /** Returns why every nsqd refuses consumers of a topic; `undefined` if one accepts them or does not answer. */
   readonly refusalOf: (topic: Queue) => BrokerError.BrokerError | undefined
-  /** Ends with the first attempts to connect: with an error when one of them was refused, or all of a topic failed. */
+  /** Ends after the first attempts to connect. Fails if one was refused, or all of a topic failed. */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
 
 interface Joined extends Sessions.Sessions {
-  /** How often in a row nsqlookupd did not know that the nsqd has the topic. */
+  /** How often in a row nsqlookupd did not report the nsqd for the topic. */
   readonly absences: { count: number }
 }
 
-/** Whether an nsqd is left, after an answer that names it or does not: one whose connection lives never is. */
+/** Whether to leave an nsqd, given whether nsqlookupd has just reported it. An open connection is never left. */
 const isLeft = ({ absences, connection }: Joined, isNamed: boolean): boolean => {
   const wasAbsent = absences.count >= maxAbsences
   absences.count = isNamed ? 0 : absences.count + 1
@@ -47,15 +47,15 @@ const isLeft = ({ absences, connection }: Joined, isNamed: boolean): boolean => 
 
 const isUp = ([, { connection }]: readonly [Node, Joined]): boolean => connection.current() !== undefined
 
-/** The error for which a topic cannot be consumed, if there is one: an nsqd refused, or none could be reached. */
+/** Returns why a topic cannot be consumed: an nsqd refused, or none could be reached. */
 const errorOf = (tried: ReadonlyArray<Result.Result<void, BrokerError.BrokerError>>) => {
   const failed = tried.filter(Result.isFailure).map(({ failure }) => failure)
   return failed.find(({ isRetryable }) => !isRetryable) ?? (failed.length === tried.length ? failed[0] : undefined)
 }
 
 /**
- * Opens sessions on the nsqd of the options, and on those that nsqlookupd knows. On an nsqd that has a topic, sessions of
- * the later topics are opened as well.
+ * Opens sessions on the nsqd of the options, and on those that nsqlookupd reports. On an nsqd that has a topic, it also
+ * opens sessions of the topics after it.
  */
 export const open = (
   topics: ReadonlyArray<Queue>,
@@ -64,7 +64,7 @@ export const open = (
 ): Effect.Effect<Topics, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { lookup, nodes, settings } = dependencies
-    // Made now, so that sessions which are opened later end here as well, all at the same time.
+    // Forked now: sessions that are opened later also end at this point, all in parallel.
     const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
@@ -78,7 +78,7 @@ export const open = (
         const byNode = joined.get(topic)!
         if (byNode.has(node)) return Effect.void
         const absences = { count: 0 }
-        // To subscribe again to a topic that was deleted would make it again.
+        // Subscribing again would recreate a deleted topic.
         const isNamed = () => absences.count < maxAbsences
         const opened = Scope.provide(Sessions.open(node, topic, subscriber, dependencies, isNamed), scope)
         return Effect.map(opened, (sessions) => void byNode.set(node, { ...sessions, absences }))
@@ -138,7 +138,7 @@ export const open = (
     }
   })
 
-/** Whether an nsqd says itself that it has a topic. */
+/** Whether an nsqd reports that it has a topic. */
 const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: Settings): Effect.Effect<boolean> =>
   http === undefined
     ? Effect.succeed(false)
@@ -147,7 +147,7 @@ const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: 
         onFailure: () => false
       })
 
-/** An nsqlookupd that has restarted, or is away, does not tell who has the topics: the nsqd in use do. */
+/** Asks the nsqd in use for their topics: a restarted or unreachable nsqlookupd does not report them. */
 const joinHaving = Effect.fnUntraced(function* (
   nodes: ReadonlyArray<Node>,
   topics: ReadonlyArray<Queue>,
@@ -160,13 +160,13 @@ const joinHaving = Effect.fnUntraced(function* (
   }
 })
 
-/** The error for which none of them is connected; `undefined` where one is, or may soon be. */
+/** Returns why none is connected; `undefined` if one is, or may be soon. */
 const refusal = (all: ReadonlyArray<Joined>): BrokerError.BrokerError | undefined => {
   const errors = all.map(({ connection }) => connection.error())
   return errors.every((error) => error?.isRetryable === false) ? errors[0] : undefined
 }
 
-/** Ends with the first attempts to connect to a topic: with an error when one was refused, or all failed. */
+/** Ends after the first attempts to connect to a topic. Fails if one was refused, or all failed. */
 const tried = Effect.fnUntraced(function* (all: ReadonlyArray<Joined>) {
   const results = yield* Effect.forEach(all, ({ connection }) => Effect.result(connection.tried), {
     concurrency: "unbounded"

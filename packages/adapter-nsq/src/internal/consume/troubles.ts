@@ -1,6 +1,6 @@
 /**
- * Why a queue is not consumed though nsqd can be reached: every nsqd refuses it, or an operator has paused its channel. Of
- * a pause nsqd tells no consumer, it only sends nothing, so it is asked now and then.
+ * Why a queue is not consumed although nsqd is reachable: every nsqd refuses it, or its channel is paused. nsqd does
+ * not notify consumers of a pause, so the adapter polls for it.
  * https://nsq.io/components/nsqd.html#post-channelpause
  */
 import { BrokerError, Log, Trouble } from "@requeue/core/port"
@@ -29,10 +29,10 @@ const paused = (queue: string, { channel, topic }: Queue): BrokerError.BrokerErr
     queue,
     reason: "Throttled",
     detail: `the channel ${channel} of the topic ${topic}, or the topic, is paused on every nsqd that has it`,
-    remedy: "Unpause it, as nsqadmin does, when its messages shall come"
+    remedy: "Unpause it, for example in nsqadmin, to consume its messages"
   })
 
-/** Checks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
+/** Checks until the scope closes. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
 export const watch = (
   queue: string,
   topics: ReadonlyArray<Queue>,

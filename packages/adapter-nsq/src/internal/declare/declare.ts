@@ -1,4 +1,4 @@
-/** Makes topics and channels before they are first published to. */
+/** Creates topics and channels before the first publish to them. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -14,22 +14,22 @@ import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 
 /**
- * Makes a queue's topic and channel on an nsqd. It does so once, however many ask at the same time; with `create: false` or
- * `http: false` it never does. A failure is told to all who wait for it, and not remembered.
+ * Creates a queue's topic and channel on an nsqd, once for all simultaneous callers; never with `create: false` or
+ * `http: false`. All waiting callers receive a failure; the next call tries again.
  *
- * A topic of Requeue's own may be deleted meanwhile. nsqd makes it again when it is published to, without a channel, and
- * keeps its messages until there is one: so that is made again some seconds after a publish.
+ * A retry or dead-letter topic may be deleted later. The next publish makes nsqd recreate it without a channel, where
+ * its messages wait. So the channel is created again some seconds after a publish.
  */
 export interface Declare {
   (node: Node, queue: Queue): Effect.Effect<void, BrokerError.BrokerError>
-  /** Whether nothing is left to be made. */
+  /** Whether nothing remains to be created. */
   readonly isDone: (node: Node, queue: Queue) => boolean
 }
 
-/** Requests that are under way at the same time. */
+/** Maximum number of simultaneous requests. */
 const concurrency = 16
 
-/** The time from a publish until the channel of its topic is made again. */
+/** Time from a publish until the channel of its topic is created again. */
 const renewal = Duration.seconds(5)
 
 export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declare, never, Scope.Scope> =>
@@ -43,7 +43,7 @@ export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declar
     const isDone: Declare["isDone"] = (node, queue) =>
       node.address.http === undefined || !create || declared.has(keyOf(node, queue))
 
-    /** Makes it in the scope of the broker: whoever asked first may be given up, and others wait for the same answer. */
+    /** Runs in the broker's scope: the first caller may be interrupted while others wait for the same result. */
     const begin = (key: string, made: Effect.Effect<void, BrokerError.BrokerError>) =>
       Effect.uninterruptible(
         Effect.suspend(() => {

@@ -1,16 +1,16 @@
-/** Topics and channels of a plan, as data. Pure. */
+/** The topics and channels of a plan, as data. Pure. */
 import type { Plan } from "@requeue/core/port"
 import type * as NsqPlan from "../../NsqPlan.ts"
 import * as Names from "../names.ts"
 
-/** Every queue of a plan. */
+/** Returns every queue of a plan. */
 export const queuesOf = ({ deadLetters, retry, source }: NsqPlan.Plan): ReadonlyArray<Names.Queue> => [
   source,
   retry,
   ...deadLetters
 ]
 
-/** A topic and a channel for each queue of a plan, as the command line shows them; none comes twice. */
+/** Returns a topic and a channel for each queue of a plan, each once, as the CLI shows them. */
 export const objectsOf = ({ deadLetters, retry, source }: NsqPlan.Plan): ReadonlyArray<Plan.PlannedObject> => {
   const all = (role: string, queue: Names.Queue) => [
     { kind: "topic", name: queue.topic, details: role },

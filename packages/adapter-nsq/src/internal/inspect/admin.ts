@@ -9,7 +9,7 @@ import * as Browse from "./browse.ts"
 import type { HolderDependencies } from "./holder.ts"
 import * as Places from "./places.ts"
 
-/** Messages that are asked for at a time. */
+/** Messages per page. */
 const pageSize = 256
 
 const unsupported = (queue: string): BrokerError.BrokerError =>
@@ -21,7 +21,7 @@ const unsupported = (queue: string): BrokerError.BrokerError =>
     detail: "nsqd shows a deferred message only when it is due"
   })
 
-/** Removes up to so many messages and returns how many. Fails when it is not known whether one of them is removed. */
+/** Removes up to `most` messages and returns their number. Fails if the outcome of a removal is unknown. */
 const removing =
   (most: number) =>
   ({ next, remove }: Broker.Browser): Effect.Effect<number, BrokerError.BrokerError> =>
@@ -38,7 +38,10 @@ const removing =
       return removed
     })
 
-/** The numbers of a queue as nsqd tells them, and why not the others. https://nsq.io/components/nsqd.html#get-stats */
+/**
+ * Returns the numbers that nsqd reports for a queue, and why others are missing.
+ * https://nsq.io/components/nsqd.html#get-stats
+ */
 const told = ({ clients, delayed, inFlight, ready }: NsqdStats.Depths): Backlog.Backlog => ({
   ready,
   inFlight,
@@ -48,14 +51,14 @@ const told = ({ clients, delayed, inFlight, ready }: NsqdStats.Depths): Backlog.
   oldest: ready === 0 ? 0 : undefined,
   consumers: clients,
   remarks: {
-    ...(delayed === 0 ? {} : { backoff: "nsqd tells how many messages are deferred, and not until when" }),
-    ...(ready === 0 ? {} : { oldest: "nsqd tells no age of messages" })
+    ...(delayed === 0 ? {} : { backoff: "nsqd reports how many messages are deferred, but not when they are due" }),
+    ...(ready === 0 ? {} : { oldest: "nsqd does not report the age of messages" })
   }
 })
 
-const withoutHttp = "nsqd tells its numbers over HTTP, which http: false has turned off"
+const withoutHttp = "nsqd reports counts over HTTP, which http: false disables"
 
-/** All numbers that are asked over HTTP. */
+/** The numbers that come over HTTP. */
 const byHttp: ReadonlyArray<Backlog.Field> = ["ready", "inFlight", "delayed", "backoff", "oldest", "consumers"]
 
 const silent: Backlog.Backlog = {
@@ -73,7 +76,7 @@ const numbersOf = ({ delayed, inFlight, ready }: NsqdStats.Depths) => ({ ready, 
 
 const stateOf = ({ isMissing, isPaused }: NsqdStats.Depths, missing: ReadonlyArray<BrokerError.BrokerError>) => ({
   ...(isPaused ? { isPaused } : {}),
-  // An nsqd that does not answer may have it.
+  // An nsqd that does not answer may have the queue.
   ...(isMissing && missing.length === 0 ? { isMissing } : {}),
   ...(missing.length === 0 ? {} : { missing })
 })
@@ -82,7 +85,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
   const { http: usesHttp, requestTimeout } = dependencies.settings
   const depths = NsqdQuestions.make(requestTimeout)
 
-  /** The numbers of each place, and their sums. */
+  /** Counts each place, and sums the counts. */
   const count = (name: string, operation: string) =>
     Effect.gen(function* () {
       const all = yield* Places.of(dependencies, name, operation)
@@ -124,7 +127,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
           }
           return total.ready + total.delayed
         }
-        // To empty a channel would take messages away from consumers that have them: they are removed page by page.
+        // Emptying a channel would also remove messages in flight, so messages are removed page by page.
         return yield* Effect.scoped(Effect.flatMap(browse(name, pageSize), removing(total.ready)))
       })
   }

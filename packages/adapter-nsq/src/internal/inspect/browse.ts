@@ -1,9 +1,9 @@
 /**
  * Shows the messages of a queue, removes the chosen ones, and returns the others.
  *
- * nsqd shows a message only by handing it out, and hands out `--max-rdy-count` of them (2,500) to a connection at most. So a
- * browser opens one connection after the other, and each holds what it has shown until the end: a message that is returned
- * before would come again.
+ * nsqd shows a message only by delivering it, and delivers at most `--max-rdy-count` (2,500) to a connection. So a
+ * browser opens one connection after another, and each holds its messages until the end: a message that is returned
+ * earlier would be delivered again.
  */
 import { type Broker, BrokerError } from "@requeue/core/port"
 import { PageSize } from "@requeue/kit"
@@ -17,12 +17,12 @@ import type * as Places from "./places.ts"
 
 const losses = {
   ConnectionLost:
-    "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted",
-  LeaseLost: "nsqd lends a message for its --max-msg-timeout at most, and takes it back when it cannot extend its lease"
+    "a connection was lost; nsqd requeues its messages when their lease ends, unless their topic was deleted",
+  LeaseLost: "nsqd leases a message for at most --max-msg-timeout, and requeues it when the lease cannot be extended"
 }
 
-/** Opens a browser of messages that are ready. `counting` asks each nsqd how many there are. */
-// Long, because its functions share the connections, the counts and the loss of one browser.
+/** Opens a browser of ready messages. `counting` counts them on each nsqd. */
+// Long, because its functions share the connections, counts and failure of one browser.
 export const open = (
   queue: string,
   limit: number,
@@ -33,15 +33,15 @@ export const open = (
     const scope = yield* Effect.scope
     const pages = PageSize.make()
     const holders: Array<Holder.Holder> = []
-    /** The channels, each with the messages that were counted and not shown. */
+    /** The channels, each with the number of counted messages that were not shown yet. */
     let waiting: ReadonlyArray<{ readonly place: Places.Place; ready: number }> = []
     let isWhole = false
-    /** Why others may have messages that were shown; `next` has not failed with it yet. */
+    /** Why other consumers may have shown messages, until `next` fails with it. */
     let failure: BrokerError.BrokerError | undefined
 
     const count = Effect.map(counting, ({ answers, missing }) => {
       isWhole = missing.length === 0 && answers.every(({ answer }) => answer.ready === 0)
-      // To subscribe to a channel makes it.
+      // Subscribing would create a missing channel.
       waiting = answers.flatMap(({ answer: { hasChannel, ready }, place }) => (hasChannel ? [{ place, ready }] : []))
     })
 
@@ -49,7 +49,7 @@ export const open = (
       Effect.forEach(holders.splice(0), Holder.giveBack, { concurrency: "unbounded", discard: true })
     ).pipe(Effect.uninterruptible)
 
-    /** Returns all messages where others have some of them, or may have them in so many milliseconds. */
+    /** Returns all messages if other consumers have some of them, or may have within `soon` milliseconds. */
     const endIfLost = (soon: number) =>
       Effect.suspend(() => {
         const time = env.elapsed() + soon
@@ -67,18 +67,18 @@ export const open = (
       return error === undefined ? Effect.void : Effect.fail(error)
     })
 
-    /** Extends the leases of a holder, again and again. */
+    /** Extends the leases of a holder periodically. */
     const keep = Effect.fnUntraced(function* (holder: Holder.Holder) {
       const interval = env.messageTimeout / 3
       while (holder.session.isOpen()) {
         yield* Effect.sleep(interval)
         yield* endIfLost(interval)
-        // An answer that is late does not hold up the next call.
+        // Forked: a late answer must not delay the next extension.
         if (holder.held.size > 0) yield* Effect.forkChild(Holder.touch(holder))
       }
     })
 
-    /** A connection to this channel that may hold more messages. */
+    /** Returns a holder of this channel that has room for more messages. */
     const holderAt = Effect.fnUntraced(function* (place: Places.Place) {
       const found = holders.find(
         (holder) =>
@@ -94,7 +94,7 @@ export const open = (
       return holder
     })
 
-    /** Takes up to so many of the messages that were counted. */
+    /** Takes up to `most` of the counted messages. */
     const take = Effect.fnUntraced(function* (most: number) {
       const late = holders.find(({ arrived }) => arrived.length > 0)
       if (late !== undefined) return late.arrived.splice(0, most)
@@ -106,7 +106,7 @@ export const open = (
         const asked = Math.min(wanted, Holder.room(holder))
         const page = yield* Holder.take(holder, asked)
         yield* check
-        // Others have the rest of it.
+        // Other consumers have the rest.
         each.ready = page.length < asked ? 0 : each.ready - asked
         if (page.length > 0) return page
       }

@@ -1,4 +1,4 @@
-/** The ways of messages between the topics and channels of a plan. Pure. */
+/** The flows of messages between the topics and channels of a plan. Pure. */
 import { type Adapter, Plan, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../NsqOptions.ts"
 import type * as NsqPlan from "../../NsqPlan.ts"
@@ -10,7 +10,7 @@ const isCopied =
   ({ delay: [, longest] }: RetryPolicy.Step): boolean =>
     retry === "exact" || longest > cap
 
-/** The flows of a plan. `cap` is the longest delay that nsqd keeps by itself, in milliseconds. */
+/** Returns the flows of a plan. `cap` is the longest delay that nsqd keeps, in milliseconds. */
 export const flows = (
   { deadLetters, retry, source }: NsqPlan.Plan,
   request: Adapter.PlanRequest,

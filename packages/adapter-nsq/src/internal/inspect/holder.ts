@@ -1,4 +1,4 @@
-/** A session without credit: it asks for messages page by page, and holds them until they are removed or returned. */
+/** A session without credit: requests messages page by page, and holds them until they are removed or returned. */
 import { type Broker, type Delivery, Metadata } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -19,27 +19,27 @@ export interface Holder {
   readonly queue: string
   readonly session: Session
   readonly env: HolderDependencies
-  /** The receipts of its messages by their ids, the oldest first. */
+  /** The receipts of its messages, keyed by message id, oldest first. */
   readonly held: Map<string, Receipt>
-  /** Those that were not shown yet. */
+  /** Messages that were not shown yet. */
   readonly arrived: Array<Delivery.Delivery>
-  /** The ids of messages that nsqd has taken back. */
+  /** The ids of messages that nsqd has requeued. */
   readonly lapsed: Set<string>
   /** Called when nsqd refuses a `FIN`. */
   readonly refusals: WeakMap<Answered["delivery"], () => void>
 }
 
-/** Milliseconds without a message after which a page ends, and between two checks of what has come. */
+/** Milliseconds: a page ends after `silence` without a message; `pause` is the time between checks. */
 const silence = 3000
 const pause = 2
 
-/** Milliseconds that nsqd may take to have all messages of a connection back. */
+/** Milliseconds that nsqd may take to requeue all messages of a connection. */
 const closeTimeout = 30_000
 
-/** The part of the longest lease for which messages are held. */
+/** The part of the longest lease during which messages are held. */
 const safe = 0.9
 
-/** Fences of this process. */
+/** Counts the fences of this process. */
 let fences = 0
 
 const ignore = (): void => {}
@@ -68,10 +68,10 @@ export const open = (queue: string, { node, queue: topic }: Place, env: HolderDe
     )
   })
 
-/** How many more messages nsqd sends. */
+/** Returns how many more messages nsqd can send on this connection. */
 export const room = ({ held, session }: Holder): number => session.connection.identity.maxRdyCount - held.size
 
-/** Why others may have messages that are held, now or at a later time. */
+/** Returns why other consumers may have held messages at `time`. */
 export const lossAt = ({ held, lapsed, session }: Holder, time: number): "ConnectionLost" | "LeaseLost" | undefined => {
   const [first] = held.values()
   if (first === undefined) return undefined
@@ -80,7 +80,7 @@ export const lossAt = ({ held, lapsed, session }: Holder, time: number): "Connec
   return lapsed.size > 0 || time >= end ? "LeaseLost" : undefined
 }
 
-/** Takes so many messages: fewer when none has come for some seconds. */
+/** Takes `count` messages; fewer if none has arrived for some seconds. */
 export const take = ({ arrived, held, session }: Holder, count: number) =>
   Effect.gen(function* () {
     session.answer(`RDY ${held.size + count}\n`, ignore)
@@ -91,15 +91,15 @@ export const take = ({ arrived, held, session }: Holder, count: number) =>
       seen = arrived.length
     }
     return arrived.splice(0, count)
-    // What is removed later makes no room for messages that were not asked for.
+    // Otherwise removed messages would make room for unrequested ones.
   }).pipe(Effect.ensuring(Effect.sync(() => session.answer("RDY 0\n", ignore))))
 
 /**
- * Finishes messages, and waits until nsqd has handled all commands. Returns the ids that it refused, and why it may not have
- * handled all. A connection on which it does not answer is lost.
+ * Finishes messages, and waits until nsqd has handled all commands. Returns the ids that nsqd refused, and an error if
+ * nsqd may not have handled all. Destroys the connection if nsqd does not answer.
  *
- * nsqd answers a `FIN` only when it refuses it, and handles the commands of a connection in their order. So the last one, the
- * fence, finishes a message that there is not: nsqd refuses that, and does not close the connection.
+ * nsqd answers a `FIN` only if it refuses it, and handles the commands of a connection in order. So the last command,
+ * the fence, finishes a message that does not exist: nsqd refuses it, and keeps the connection.
  * https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
  */
 const finish = ({ env, queue, refusals, session }: Holder, ids: ReadonlyArray<string>) => {
@@ -139,7 +139,7 @@ export const touch = (holder: Holder) =>
     return finish(holder, [])
   })
 
-/** Removes messages of this holder, and returns those that are not known to be removed. */
+/** Removes messages of this holder, and returns those that may not be removed. */
 export const remove = (holder: Holder, deliveries: ReadonlyArray<Delivery.Delivery>) =>
   Effect.suspend(() => {
     const { held, queue, session } = holder
@@ -155,7 +155,7 @@ export const remove = (holder: Holder, deliveries: ReadonlyArray<Delivery.Delive
     )
   })
 
-/** Returns all messages and ends the connection. What is under way until then is returned as it comes. */
+/** Returns all messages and ends the connection. Messages that arrive meanwhile are also returned. */
 export const giveBack = ({ held, session }: Holder) =>
   Effect.suspend(() => {
     held.clear()

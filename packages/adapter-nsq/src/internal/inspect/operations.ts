@@ -1,4 +1,4 @@
-/** Operations of the command line: a queue's plan is shown, compared with every nsqd, and carried out. */
+/** The adapter's part of the CLI: shows a queue's plan, compares it with every nsqd, and creates it. */
 import { type Adapter, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as NsqOperator from "../../NsqOperator.ts"
@@ -25,7 +25,7 @@ const planFor = (
   return ConfigurationError.orFail(NsqPlan.make({ queue, retry, deadLetterQueues }, settings, cap))
 }
 
-/** The messages that no setting of nsqd keeps from being lost. */
+/** Notes about messages that nsqd may lose with any settings. */
 const losses = ({ publishTo }: Settings): ReadonlyArray<string> =>
   publishTo === 2 ? [] : ["an nsqd that is killed loses its messages in memory, in flight and deferred: see publishTo"]
 
@@ -38,9 +38,9 @@ const toPlan = (plan: NsqPlan.Plan, request: Adapter.PlanRequest, settings: Sett
   notes: [...plan.notes, ...losses(settings)]
 })
 
-const withoutHttp = "only nsqd's HTTP interface tells: set http: true"
+const withoutHttp = "only nsqd's HTTP interface reports this: set http: true"
 
-/** Whether an object exists on the nsqd that could be asked. */
+/** Whether an object exists on the nsqd that have answered. */
 const stateOf = (
   { name }: Plan.PlannedObject,
   all: ReadonlyArray<Survey.NodeState>
@@ -61,7 +61,7 @@ const toFinding = ({ about, detail, isGood, nsqd }: NsqOperator.Finding): Plan.F
 const operate = Effect.fnUntraced(function* (settings: Settings) {
   const nodes = Nodes.make(settings)
   const lookup = Lookup.make(settings)
-  // The limits of nsqd are known when connections for publishing are open.
+  // nsqd's limits are known once a publishing connection is open.
   yield* Publishing.make(settings, nodes, lookup)
   const cap = () => nodes.limits().maxReqTimeout
 
@@ -72,7 +72,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
         const { states, failures } = yield* Survey.askAll(plan, { settings, nodes, lookup })
-        // Missing topics are seen at the objects, and losses do not depend on how the queue is set up.
+        // The objects show missing topics, and the plan's notes show losses.
         const findings = NsqOperator.findingsOf(states, settings).filter(
           ({ about }) => about !== "topics" && about !== "loss"
         )
@@ -97,7 +97,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-/** Shows the plan of a queue without a connection; with one, compares it with every nsqd and carries it out. */
+/** Shows the plan of a queue without a connection; with one, compares it with every nsqd and creates it. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

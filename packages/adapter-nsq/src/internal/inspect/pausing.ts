@@ -5,8 +5,8 @@ import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Places from "./places.ts"
 
 /**
- * Pauses a queue with its retries, or ends that. Answers why some nsqd, each with its error, are as they were. Fails with
- * `QueueMissing` when no nsqd has the channel.
+ * Pauses or resumes a queue with its retries. Returns the error of each nsqd that was not changed. Fails with
+ * `QueueMissing` if no nsqd has the channel.
  */
 export const setPaused = (
   dependencies: Places.PlacesDependencies,
@@ -25,7 +25,7 @@ export const setPaused = (
       operation,
       queue,
       reason: "QueueMissing",
-      detail: "no nsqd that answers has its channel",
-      remedy: "Look at its name; requeue create makes what is missing"
+      detail: "no nsqd that answers has the channel of the queue",
+      remedy: "Check the queue's name, or create its channel with requeue create"
     })
   })

@@ -1,4 +1,4 @@
-/** The channels of a queue, nsqd by nsqd; one that does not answer leaves the others as they are. */
+/** The channels of a queue on each nsqd. An nsqd that does not answer does not affect the others. */
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Known from "../connect/known.ts"
@@ -17,18 +17,18 @@ export interface Place {
   readonly queue: Queue
 }
 
-/** All places that are known. */
+/** All known places. */
 export interface Places extends Pick<Known.Known, "missing"> {
   readonly all: ReadonlyArray<Place>
 }
 
-/** The answer of each place that has answered, and why the nsqd of the others have not, each once. */
+/** The answer of each place, and one error for each nsqd that has not answered. */
 export interface Answers<A> {
   readonly answers: ReadonlyArray<{ readonly place: Place; readonly answer: A }>
   readonly missing: ReadonlyArray<BrokerError.BrokerError>
 }
 
-/** The places of a queue and of its retries. */
+/** Returns the places of a queue and of its retries. */
 export const of = (
   dependencies: PlacesDependencies,
   name: string,
@@ -53,7 +53,7 @@ export const of = (
     return { all, missing }
   })
 
-/** The error of an nsqd, whatever the queue. */
+/** Makes the error of an nsqd, for any queue. */
 const away = ({ node }: Place, { detail, operation, reason }: BrokerError.BrokerError) =>
   new BrokerError.BrokerError({
     broker: "nsq",
@@ -63,7 +63,7 @@ const away = ({ node }: Place, { detail, operation, reason }: BrokerError.Broker
     remedy: "Start it again, or give the address of its HTTP interface in nsqdHttp"
   })
 
-/** Asks every place. Fails when none of them answers. */
+/** Asks every place. Fails if none answers. */
 export const ask = <A>(
   { all, missing: unknown }: Places,
   one: (place: Place) => Effect.Effect<A, BrokerError.BrokerError>

@@ -1,4 +1,4 @@
-/** Asks every nsqd about a queue's topics and channels. Publishes nothing, and makes nothing that is missing. */
+/** Asks every nsqd about a queue's topics and channels. Publishes and creates nothing. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
@@ -16,21 +16,21 @@ import * as NsqdHttp from "../nsqdHttp.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import * as Commands from "../publish/commands.ts"
 
-/** The state of one nsqd. Without its HTTP interface, only its version and its limits are known. */
+/** The state of one nsqd. Without its HTTP interface, only version and limits are known. */
 export interface NodeState {
   /** `host:port`. */
   readonly nsqd: string
   readonly version: string
   readonly limits: Limits.Limits
-  /** How many messages it keeps in memory, for each topic and each channel; `undefined` when it was not asked. */
+  /** How many messages it keeps in memory for each topic and each channel; `undefined` if not asked. */
   readonly memQueueSize: number | undefined
-  /** The missing topics, and the missing channels as `topic/channel`; `undefined` when it was not asked. */
+  /** The missing topics, and the missing channels as `topic/channel`; `undefined` if not asked. */
   readonly missing: ReadonlyArray<string> | undefined
-  /** The commands that it refused, with its reasons; `undefined` when it was not asked, because that would make topics. */
+  /** The commands that it refused, with its reasons; `undefined` if not asked. */
   readonly refusals: ReadonlyArray<string> | undefined
 }
 
-/** The reason for which nsqd refuses a command; `undefined` when it accepts it. */
+/** Why nsqd refuses a command; `undefined` if it accepts it. */
 type Refusal = string | undefined
 
 const ignoring: Client.Listener = { message: () => {}, refused: () => {}, closed: () => {} }
@@ -48,7 +48,7 @@ const maySubscribe = (settings: Settings, { address, name }: Node, { channel, to
     })
   )
 
-/** Publishes a list of no messages. nsqd always refuses that, but it looks at permissions first. */
+/** Publishes an empty list of messages. nsqd always refuses it, but checks permissions first. */
 const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queue) =>
   Effect.acquireUseRelease(
     Connection.open({ operation: "verify", node: name }, settings, (signal) =>
@@ -69,7 +69,7 @@ const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queu
     (connection) => Effect.sync(connection.destroy)
   ).pipe(Effect.catch((error) => Effect.succeed(`MPUB ${topic}: ${error.message}`)))
 
-/** Asks an nsqd over HTTP, and for its permissions. */
+/** Asks an nsqd over HTTP, and checks permissions. */
 const askHttp = Effect.fnUntraced(function* (
   http: HttpInterface,
   node: Node,
@@ -109,7 +109,7 @@ const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<NodeStat
     return { nsqd: name, version: identity.version, limits: Limits.of(identity, configured, settings), ...answers }
   })
 
-/** The nsqd that may have the queue; when there are none, the first that nsqlookupd knows. */
+/** Returns the nsqd that may have the queue; if none, the first that nsqlookupd reports. */
 export const nodesOf = (
   { retry, source }: Plan,
   dependencies: Known.KnownDependencies
@@ -119,7 +119,7 @@ export const nodesOf = (
     return { all: all.length > 0 ? all : named.toSorted((a, b) => a.name.localeCompare(b.name)).slice(0, 1), missing }
   })
 
-/** Asks every nsqd of a plan. Answers the states of those that answered, and the errors of the others. */
+/** Asks every nsqd of a plan. Returns the states of those that answered, and the errors of the others. */
 export const askAll = (plan: Plan, dependencies: Known.KnownDependencies) =>
   Effect.gen(function* () {
     const { all, missing } = yield* nodesOf(plan, dependencies)

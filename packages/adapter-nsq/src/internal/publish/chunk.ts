@@ -1,4 +1,4 @@
-/** Stores some messages, each on as many nsqd as it is to be on. */
+/** Stores a chunk of messages, each on the requested number of nsqd. */
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -9,7 +9,7 @@ import type { Publisher } from "./publisher.ts"
 import * as Storing from "./storing.ts"
 import type { Item } from "./toPublication.ts"
 
-/** On how many nsqd a message is stored, and which of them is the first choice. */
+/** The number of nsqd that store a message, and the preferred one. */
 export interface Placement {
   readonly count: number
   readonly prefer?: Node
@@ -22,14 +22,14 @@ export interface Chunk {
   readonly items: ReadonlyArray<Item>
   readonly placement: Placement
   readonly outcomes: Outcomes
-  /** Limits what they wait for. */
+  /** Limits the time of an effect that waits. */
   readonly inTime: (sent: Sent) => Sent
 }
 
 export interface Chunks {
-  /** Stores messages. `chosen`: the nsqd on which they are to be stored, where that is known. */
+  /** Stores messages. `chosen`: the nsqd for them, if already known. */
   readonly send: (chunk: Chunk, chosen?: ReadonlyArray<Publisher>) => Sent
-  /** Stores messages on these nsqd, and on others what those have not stored by the results of the `first` try. */
+  /** Stores messages on these nsqd by a `first` try, and unstored ones on others. */
   readonly storeOn: (
     chunk: Chunk,
     publishers: ReadonlyArray<Publisher>,
@@ -46,7 +46,7 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
   const write = Storing.writing(dependencies)
 
   const storeOn: Chunks["storeOn"] = ({ inTime, items, outcomes, placement: { count, prefer } }, publishers, first) => {
-    /** The nsqd of each copy: no two are stored on the same one. */
+    /** The nsqd of each copy, all different. */
     const homes = publishers.map(({ node }) => node)
     return each(publishers, (publisher, copy) => {
       const another = Effect.map(publishing.pick(count, prefer), (up) => {
@@ -54,7 +54,7 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
         homes[copy] = found.node
         return found
       })
-      // Each alone: a neighbour may be why they were not stored.
+      // Each alone: a message in the same command may have caused the failure.
       const storeAgain: Storing.StoreRest = (some, round) =>
         Effect.flatMap(another, (other) =>
           Storing.stored(write(other, some, outcomes, { areAlone: true }), some, storeAgain, round, outcomes)
@@ -68,18 +68,18 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
     send: (chunk, chosen) =>
       Effect.suspend(() => {
         const { inTime, items, outcomes, placement } = chunk
-        // A message that is refused fails the chunk before any of it is written.
+        // A refused message fails the chunk before any of it is written.
         const made = Storing.allOrNone(Storing.toPublications(items, dependencies))
         if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
         const ready = chosen ?? publishing.ready(placement.count, placement.prefer)
         const isDeclared = ({ node }: Publisher) => items.every(({ target }) => declare.isDone(node, target))
-        // What waits for nothing needs no timer beside that of the publisher, which ends a connection without answers as well.
+        // If nothing has to wait, the publisher's timer suffices: it also ends a connection without answers.
         if (ready?.every(isDeclared) === true && made.every(({ defer }) => defer === 0)) {
           return storeOn(chunk, ready, (publisher) => write(publisher, items, outcomes, { areAlone: false, made }))
         }
-        // Another pick would take the turn of another nsqd.
+        // Another pick would skip an nsqd.
         const picked = ready === undefined ? publishing.pick(placement.count, placement.prefer) : Effect.succeed(ready)
-        // After a wait, delays are shorter, and the limits of another nsqd may be lower.
+        // Encoded later: after a wait, delays are shorter, and another nsqd may have lower limits.
         return Effect.flatMap(picked, (publishers) =>
           inTime(storeOn(chunk, publishers, (publisher) => write(publisher, items, outcomes, { areAlone: false })))
         )
@@ -87,7 +87,10 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
   }
 }
 
-/** Runs one after each other's start, and lets all of them end: what is interrupted cannot tell what it has stored. */
+/**
+ * Runs `run` for each publisher at the same time, and waits for all: an interrupted run could not report what it
+ * stored.
+ */
 const each = (publishers: ReadonlyArray<Publisher>, run: (publisher: Publisher, index: number) => Sent): Sent =>
   publishers.length === 1
     ? run(publishers[0]!, 0)

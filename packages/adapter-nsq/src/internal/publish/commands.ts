@@ -1,21 +1,21 @@
-/** The commands that publish, as bytes. Pure. https://nsq.io/clients/tcp_protocol_spec.html */
+/** Encodes publish commands. Pure. https://nsq.io/clients/tcp_protocol_spec.html */
 
-/** Bytes of the count of an `MPUB`, and of each size. */
+/** Bytes of the count in an `MPUB`, and of each size. */
 const word = 4
 
-/** Bytes that `MPUB` needs for messages of these bytes together. */
+/** Returns the body size of an `MPUB`. `bytes` is the total size of its messages. */
 export const bodySize = (count: number, bytes: number): number => word + count * word + bytes
 
-/** The command, and where the rest of it begins that has so many bytes. */
+/** Allocates a command with a body of `body` bytes. Returns it with the offset of the body. */
 const begin = (line: string, body: number): readonly [Buffer, number] => {
-  // Topics and numbers have no other characters.
+  // Topics and numbers are ASCII.
   const command = Buffer.allocUnsafe(line.length + word + body)
   command.write(line, "latin1")
   command.writeUInt32BE(body, line.length)
   return [command, line.length + word]
 }
 
-/** `PUB`, or `DPUB` where the message is due after some milliseconds. */
+/** Encodes `PUB`, or `DPUB` with a delay in milliseconds. */
 const single = (topic: string, payload: Buffer, defer: number): Buffer => {
   const [command, at] = begin(defer === 0 ? `PUB ${topic}\n` : `DPUB ${topic} ${defer}\n`, payload.length)
   command.set(payload, at)
@@ -34,6 +34,6 @@ const multiple = (topic: string, payloads: ReadonlyArray<Buffer>): Buffer => {
   return command
 }
 
-/** Publishes messages of one topic; only one where `defer`, in milliseconds, is not 0. */
+/** Encodes messages of one topic. A `defer` other than 0, in milliseconds, requires a single message. */
 export const publish = (topic: string, payloads: ReadonlyArray<Buffer>, defer: number): Buffer =>
   payloads.length === 1 ? single(topic, payloads[0]!, defer) : multiple(topic, payloads)

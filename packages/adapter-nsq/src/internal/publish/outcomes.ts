@@ -1,14 +1,14 @@
-/** The outcome of each message of one call, however often it is written, and on however many nsqd. */
+/** The outcome of each message of one call, over all attempts and nsqd. */
 import { BrokerError, Delay } from "@requeue/core/port"
 import type { PublishResult } from "./publisher.ts"
 import type { Item } from "./toPublication.ts"
 
 export interface Outcomes {
-  /** Notes that messages are being written. Until their answer is there, nsqd may have them. */
+  /** Records that messages are being written. Until nsqd answers, it may have them. */
   readonly written: (items: ReadonlyArray<Item>) => void
-  /** Notes the answer of an nsqd to a message. */
+  /** Records the answer of an nsqd to a message. */
   readonly answered: (item: Item, result: PublishResult) => void
-  /** The error of a call that failed with this one, and what it says of each message. */
+  /** Returns the error of a call that failed with `error`, with the outcome of each message. */
   readonly errorOf: (items: ReadonlyArray<Item>, error: BrokerError.BrokerError) => BrokerError.BrokerError
 }
 
@@ -18,13 +18,13 @@ const withReason = (
   detail: string
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "nsq", operation, queue, reason, detail, remedy })
 
-/** The outcomes of messages that are stored on so many nsqd. `timeout` is how long a publish may take, in milliseconds. */
+/** Makes the outcomes of messages that `count` nsqd must store. `timeout` limits a publish, in milliseconds. */
 export const make = (count: number, timeout: number): Outcomes => {
   const unanswered = new Set<Item>()
   const copies = new Map<Item, number>()
   const errors = new Map<Item, BrokerError.BrokerError>()
 
-  /** The error of a message of which no nsqd has more than is told. */
+  /** Returns the error of a message that was not written. */
   const unwritten = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
     if (!BrokerError.isDoubtful(error)) return error
     const detail =

@@ -1,9 +1,9 @@
 /**
- * Publishes on one connection, and collects nsqd's answers, which come in the order of the commands.
+ * Publishes on one connection, and collects nsqd's answers, which arrive in the order of the commands.
  *
- * What is published in one turn of the event loop leaves at its end, in one `MPUB` for neighbours of one topic: nsqd answers
- * it once, where it answers each `PUB` with a packet of its own. It refuses an `MPUB` as a whole, so that its messages are
- * then sent again, each alone.
+ * Messages that are published in one turn of the event loop leave at its end. Neighbours of one topic share an `MPUB`:
+ * nsqd answers it once, but answers each `PUB` with a packet. nsqd refuses an `MPUB` as a whole; its messages are then
+ * sent again one by one.
  */
 import { BrokerError, Deadlines } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
@@ -23,19 +23,19 @@ export interface Publication {
   readonly queue: string
   readonly topic: string
   readonly payload: Buffer
-  /** Whole milliseconds for which nsqd holds the message back, at most its cap. */
+  /** Whole milliseconds for which nsqd defers the message, at most its limit. */
   readonly defer: number
 }
 
 /**
- * The outcome of a publication. `Unread`: nsqd does not have it, because it closed the connection after one before it, or
- * refused a neighbour in the same command.
+ * The outcome of a publication. `Unread`: nsqd does not have it, because it closed the connection after an earlier one,
+ * or refused another message of the same command.
  */
 export type PublishResult = "Stored" | "Unread" | BrokerError.BrokerError
 
 export interface Publisher extends Connection.Live {
   readonly node: Node
-  /** Publishes a message at the end of the turn, with others or alone. Calls `done` once with its outcome. */
+  /** Publishes a message at the end of the turn, alone or with others. Calls `done` once with its outcome. */
   readonly write: (publication: Publication, isAlone: boolean, done: (result: PublishResult) => void) => void
 }
 
@@ -54,10 +54,10 @@ interface Group {
   isAnswered: boolean
 }
 
-/** Messages of the largest `MPUB`. */
+/** Maximum number of messages in an `MPUB`. */
 const maxGroup = 256
 
-/** Opens a connection for publishing. `deadlines` limits the time in which nsqd must answer a publish. */
+/** Opens a connection for publishing. `deadlines` limits the time until nsqd answers a publish. */
 export const open = (
   node: Node,
   nodes: Nodes,
@@ -78,10 +78,10 @@ export const open = (
     return make(node, connection, gone, nodes, deadlines)
   })
 
-/** Whether it is an error that nsqd answers, after which it closes the connection. */
+/** Whether nsqd has answered with an error. It then closes the connection. */
 const isRefusal = (error: unknown): boolean => error instanceof Error && error.message.startsWith("E_")
 
-/** Whether nsqd refused a command for the size of a message, or its own, before it stored anything. */
+/** Whether nsqd refused a command because of its size or a message's size, before it stored anything. */
 const isOfSize = ({ message }: Error): boolean => /^E_BAD_(MESSAGE|BODY)/.test(message)
 
 /** Whether nsqd may have stored some messages of a command that it refused. */
@@ -94,7 +94,7 @@ const make = (
   nodes: Nodes,
   deadlines: Deadlines.Deadlines
 ): Publisher => {
-  /** Whether nsqd has refused a command, and closes the connection. It has read nothing of what was written later. */
+  /** Whether nsqd has refused a command. It then closes the connection without reading later commands. */
   let isRefused = false
   const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
@@ -120,12 +120,12 @@ const make = (
     const late = Deadlines.deadline(() => {
       const { timeout } = deadlines
       const error = timedOut({ operation: "publish", queue: written[0]?.publication.queue, node: node.name }, timeout)
-      // Before the end of the connection, which tells the same messages lost: their time is over.
+      // Before the connection is destroyed, which would report the same messages as lost instead of timed out.
       for (const group of all) answer(group, () => error)
-      // Later answers on this connection would come as late.
+      // Later answers on this connection would be just as late.
       connection.destroy(error)
     })
-    // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
+    // Also for interrupted publishes: a connection without answers is useless for others too.
     deadlines.start(late)
     turn.sent(all.length)
     connection.publish(
@@ -159,8 +159,8 @@ const make = (
 }
 
 /**
- * Publishes messages that have room, and answers the outcome of each: of one that cannot be published, its error. Messages that are given up leave their room when nsqd
- * answers them: others must not be written beside them, and not because they were given up.
+ * Publishes messages that have room, and returns the outcome of each; for one that cannot be published, its error.
+ * Interrupted messages keep their room until nsqd answers: only then may others use it.
  */
 export const send = (
   { write }: Pick<Publisher, "write">,
@@ -205,7 +205,7 @@ const mayShare = (a: Waiting, b: Waiting): boolean =>
   a.publication.defer === 0 &&
   b.publication.defer === 0
 
-/** The messages that one `MPUB` takes: neighbours of one topic, without delay, within the largest body. */
+/** Groups messages for `MPUB`: neighbours of one topic, without delay, up to the largest body. */
 const groups = (all: ReadonlyArray<Waiting>, limit: number): ReadonlyArray<Group> => {
   const made: Array<Group> = []
   for (const each of all) {

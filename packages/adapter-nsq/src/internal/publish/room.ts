@@ -1,14 +1,14 @@
-/** Room for messages that await their answers: first come, first served. */
+/** Limits the messages that await their answers, first come, first served. */
 import * as Effect from "effect/Effect"
 
 export interface Room {
-  /** Whether there is so much, and nobody waits for any. */
+  /** Whether `size` is free and no other message waits for room. */
   readonly has: (size: number) => boolean
-  /** Takes room that there is. */
+  /** Takes free room. */
   readonly take: (size: number) => void
-  /** Gives back room that was taken. */
+  /** Releases taken room. */
   readonly release: (size: number) => void
-  /** Runs an effect when there is room for it. What has to wait for room is limited by `inTime`, with its wait. */
+  /** Runs an effect when there is room for it. If it has to wait, `inTime` limits the wait and the effect together. */
   readonly within: <A, E>(
     size: number,
     effect: Effect.Effect<A, E>,
@@ -22,7 +22,7 @@ interface Guest {
   enter: () => void
 }
 
-/** Room of a size, more than which nobody wants at once. */
+/** Makes room of the size `limit`, the largest request. */
 export const make = (limit: number): Room => {
   let free = limit
   const waiting = new Set<Guest>()
@@ -54,7 +54,7 @@ export const make = (limit: number): Room => {
   const leave = (guest: Guest): void => {
     const size = guest.isIn ? guest.size : 0
     waiting.delete(guest)
-    // Also where it took none: those behind it may want less.
+    // Also if it took none: the next ones may need less.
     release(size)
   }
 

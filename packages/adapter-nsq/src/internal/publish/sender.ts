@@ -1,4 +1,4 @@
-/** Sends outgoing messages: chooses the nsqd of each, and publishes again what a lost connection left without an answer. */
+/** Sends outgoing messages: chooses the nsqd of each, and publishes unanswered messages of a lost connection again. */
 import { BrokerError, Direct } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -16,12 +16,14 @@ import type { Item } from "./toPublication.ts"
 type Begin = Direct.Begin<void, BrokerError.BrokerError>
 
 export interface Sender {
-  /** Succeeds when nsqd has stored all messages, each on as many nsqd as asked for; else fails with the first error. */
+  /**
+   * Succeeds when all messages are stored, each on the requested number of nsqd; otherwise fails with the first error.
+   */
   readonly send: (
     items: ReadonlyArray<Item>,
     placement: Chunk.Placement
   ) => Direct.Direct<void, BrokerError.BrokerError>
-  /** The same, begun at once. */
+  /** Like `send`, but starts immediately. */
   readonly begin: (
     items: ReadonlyArray<Item>,
     placement: Chunk.Placement,
@@ -29,10 +31,10 @@ export interface Sender {
   ) => ReturnType<Begin>
 }
 
-/** Messages, and bytes of their bodies, that are written before their answers are awaited. */
+/** Maximum messages, and bytes of their bodies, in one part of a batch. */
 const most = { messages: 256, bytes: 1024 * 1024 }
 
-/** The queue of a name, or `Unsupported` when nsqd would refuse the name. */
+/** Returns the queue of a name, or `Unsupported` if nsqd would refuse the name. */
 export const target = (
   queue: string,
   operation: string,
@@ -47,18 +49,18 @@ export const target = (
 interface SenderDependencies extends Omit<Chunk.ChunksDependencies, "room"> {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** Runs what waits: for room, a connection, a topic, or the next try. */
+  /** Runs a send that waits for room, a connection, a topic, or the next attempt. */
   readonly fork: (sent: Chunk.Sent) => Fiber.Fiber<void, BrokerError.BrokerError>
 }
 
-/** Makes nonces, which no other process and no producer of messages makes. */
+/** Makes globally unique nonces. */
 const makeNonces = (): (() => string) => {
   const process = crypto.randomUUID().replaceAll("-", "")
   let count = 0
   return () => `${process}${(count++).toString(36)}`
 }
 
-/** Sends with at most `maxUnconfirmed` messages that await their answer; further ones wait. */
+/** Makes a sender. At most `maxUnconfirmed` messages await their answers; further ones wait. */
 export const make = (dependencies: SenderDependencies): Sender => {
   const { fork, settings } = dependencies
   const { maxUnconfirmed, publishTimeout } = settings
@@ -99,18 +101,18 @@ export const make = (dependencies: SenderDependencies): Sender => {
   return { begin, send: (items, placement) => Direct.make((onExit) => begin(items, placement, onExit)) }
 }
 
-/** The error of what is interrupted before it is written. */
+/** Makes the error of a publish that was interrupted before it was written. */
 const givenUp = (queue: string | undefined): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",
     queue,
     reason: "ConnectionFailed",
-    detail: "it was given up before it was written to an nsqd",
+    detail: "the publish was cancelled before it was written to an nsqd",
     remedy: "Send it again"
   })
 
-/** Limits what messages wait for to `publishTimeout` from now on. */
+/** Limits a send to `publishTimeout` from now on. */
 const limiting =
   ({ elapsed, settings: { publishTimeout } }: SenderDependencies) =>
   (items: ReadonlyArray<Item>): Chunk.Chunk["inTime"] => {
@@ -124,7 +126,7 @@ const limiting =
       )
   }
 
-/** Neighbouring messages in parts of at most so many messages and `most.bytes`. */
+/** Splits messages into parts of at most `count` messages and `most.bytes`. */
 const partsOf = (items: ReadonlyArray<Item>, count: number): ReadonlyArray<ReadonlyArray<Item>> => {
   const parts: Array<Array<Item>> = []
   let bytes = 0

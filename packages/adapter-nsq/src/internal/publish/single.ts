@@ -1,7 +1,7 @@
 /**
- * Sends one message to one nsqd. Where it waits for nothing, as nearly always, it is written at once, without the books that
- * a batch needs, and without a fiber. With the gathering of `Publisher`, a publish with 100 in flight takes a third of the CPU of one with books
- * and a command of its own. Whatever else happens is left to `Chunks`.
+ * Sends one message to one nsqd. If it need not wait, which is the usual case, it is written immediately, without a
+ * fiber and without a batch's bookkeeping. Together with the gathering of `Publisher`, this takes a third of the CPU
+ * with 100 publishes in flight. `Chunks` handles all other cases.
  */
 import { BrokerError, Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -14,15 +14,15 @@ import { type Item, toPublication } from "./toPublication.ts"
 
 interface SingleDependencies extends ChunksDependencies {
   readonly chunks: Chunks
-  /** Limits what a message waits for from now on. */
+  /** Limits a send from now on. */
   readonly limit: (items: ReadonlyArray<Item>) => Chunk["inTime"]
-  /** Runs what a message waits for. */
+  /** Runs a send that waits. */
   readonly fork: (sent: Sent) => Fiber.Fiber<void, BrokerError.BrokerError>
 }
 
-/** Messages that are sent, and what became of them. */
+/** A send in progress, and its outcomes. */
 export interface Sending {
-  /** Sends them. The function that it returns gives them up; nothing is written after that. */
+  /** Starts sending. The returned function cancels: nothing is written after that. */
   readonly begin: (onExit: (exit: Exit.Exit<void, BrokerError.BrokerError>) => void) => () => void
   readonly outcomes: () => Outcomes.Outcomes
 }
@@ -67,7 +67,7 @@ export const make =
       publisher.write(made, false, (result) => {
         room.release(1)
         if (result === "Stored") return onExit(Exit.void)
-        // Nobody waits for it: it is not written again.
+        // A cancelled message is not written again.
         if (!isGivenUp) wait((chunk) => chunks.storeOn(chunk, [publisher], () => Effect.succeed([result])))
       })
       return giveUp

@@ -1,4 +1,4 @@
-/** Stores messages on one nsqd, and on others what that does not store. */
+/** Stores messages on one nsqd, and unstored ones on others. */
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
@@ -9,20 +9,20 @@ import * as Publisher from "./publisher.ts"
 import type { Room } from "./room.ts"
 import { type Item, toPublication } from "./toPublication.ts"
 
-/** How often a message is written whose connection is lost before the answer. */
+/** How often a message is written if its connection is lost before the answer. */
 const rounds = 3
 
 export interface StoringDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
   readonly declare: Declare
-  /** The room that messages have which are written. */
+  /** The room of written messages. */
   readonly room: Room
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** The messages for nsqd; the reason, instead of one that cannot be published. */
+/** Encodes messages for nsqd; an error in place of one that cannot be published. */
 export const toPublications = (
   items: ReadonlyArray<Item>,
   { nodes, now, settings: { envelope } }: StoringDependencies
@@ -31,19 +31,19 @@ export const toPublications = (
   return items.map((item) => toPublication(item, context))
 }
 
-/** The messages, or the reason why one of them cannot be published. */
+/** Returns all messages, or the error of one that cannot be published. */
 export const allOrNone = <A>(
   made: ReadonlyArray<A | BrokerError.BrokerError>
 ): ReadonlyArray<A> | BrokerError.BrokerError =>
   made.find((each) => each instanceof BrokerError.BrokerError) ?? (made as ReadonlyArray<A>) // none is an error
 
-/** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
+/** Stores messages that an earlier round did not store, on any nsqd that is up. */
 export type StoreRest = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
 
-/** Answers of nsqd to messages. */
+/** nsqd's answers to messages. */
 export type Results = Effect.Effect<ReadonlyArray<Publisher.PublishResult>, BrokerError.BrokerError>
 
-/** Writes messages to nsqd, when their topics and channels are there. Without answer to that, nothing is written yet. */
+/** Writes messages to nsqd once their topics and channels exist. */
 export const writing = (dependencies: StoringDependencies) => {
   const { declare, room } = dependencies
   const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
@@ -63,7 +63,7 @@ export const writing = (dependencies: StoringDependencies) => {
       ensure(publisher.node, items),
       Effect.suspend(() => {
         const each = made ?? toPublications(items, dependencies)
-        // Of what is written again, a message that is refused does not keep the others back.
+        // When messages are written again, a refused one does not stop the others.
         const publications = areAlone ? each : allOrNone(each)
         if (publications instanceof BrokerError.BrokerError) return Effect.fail(publications)
         outcomes.written(items.filter((_, index) => !(publications[index] instanceof BrokerError.BrokerError)))
@@ -73,8 +73,8 @@ export const writing = (dependencies: StoringDependencies) => {
 }
 
 /**
- * Succeeds when all messages are stored that have had these results. A message that nsqd has not read is stored `again`. So is
- * one that was written when its connection broke: it may then be stored twice, with the same id.
+ * Succeeds when all messages with these results are stored. Stores `again` each message that nsqd has not read, and
+ * each one whose connection broke after it was written: that one may be stored twice, with the same id.
  */
 export const stored = (
   results: Results,

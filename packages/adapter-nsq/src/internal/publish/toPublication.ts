@@ -1,4 +1,4 @@
-/** From an outgoing message to the message for nsqd. Pure. */
+/** Converts an outgoing message to a message for nsqd. Pure. */
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import type { Limits } from "../limits.ts"
 import type { Queue } from "../names.ts"
@@ -21,10 +21,10 @@ const refusal = (
 ): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
 
-/** Both count: the lower one is the limit. */
+/** The lower one is the limit. */
 const raise = "raise --max-msg-size of nsqd, and the option maxMsgSize where it is set"
 
-/** Bytes of the largest body that a program may send. A copy may be larger. */
+/** Returns the size of the largest body that a program may send, in bytes. A copy may be larger. */
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve(maxMsgSize)
 
@@ -32,7 +32,7 @@ const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): nu
 export interface Item {
   readonly message: Outgoing.Outgoing
   readonly target: Queue
-  /** Whether it is a copy of a delivery, which may be larger than what a program sends. */
+  /** Whether it is a copy of a delivery, which may be larger than a sent message. */
   readonly isCopy: boolean
   /** Whether it is the next hop of a long delay. Default: false. */
   readonly isHop?: boolean
@@ -40,7 +40,7 @@ export interface Item {
   readonly nonce?: string | undefined
 }
 
-/** The message for nsqd, or the reason why it cannot be published. */
+/** Returns the message for nsqd, or why it cannot be published. */
 export const toPublication = (
   { isCopy, isHop = false, message, nonce, target }: Item,
   context: PublicationContext
@@ -57,28 +57,29 @@ export const toPublication = (
   const bare = () => publication(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   if (envelope === "never" && !target.isOwn) {
     return body.length === 0
-      ? refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
+      ? refusal(message, "Unsupported", "nsqd does not accept an empty message", `Set envelope: "always"`)
       : bare()
   }
-  // How long a hop waits is the difference of two clocks, so that the time which it waits for is asked as well.
+  // The delay of a hop is the difference of two clocks, so the consumer also checks its due time.
   const isWhole = defer > 0 && defer === wait && !isHop
   const parts = { ...message, deferred: isWhole ? defer : undefined, nonce }
   const json = Wire.json(parts)
   const length = Buffer.byteLength(json)
-  // What is sent has room for all that its copies will tell; within a small limit, for what the core does not cut.
+  // A sent message reserves room for the metadata of its copies; with a small limit, for what the core does not
+  // truncate.
   const size = length + (isCopy ? 0 : Math.min(Metadata.budget, Wire.reserve(limits.maxMsgSize) / 2))
   const enveloped = Wire.size(size, body.length)
   if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts, json))
   if (isCopy && mayBeBare(message, limits)) return bare()
   const detail = `body, headers and metadata have ${enveloped} bytes, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} without the body`
-  // No setting of nsqd makes room in the envelope.
+  // The limit of the envelope does not depend on nsqd.
   const remedy = size > Wire.jsonLimit ? "Send less in headers" : `Send a smaller body, less in headers, or ${raise}`
   return refusal(message, "BodyTooLarge", detail, remedy)
 }
 
 /**
- * Whether a copy can be published without its envelope: that of a foreign message of the largest size, which has no room
- * for any. It may lose the story of a dead letter, but no headers, attempts or delay.
+ * Whether a copy can be published without its envelope: a foreign message of the largest size has no room for one. The
+ * copy may lose the origin and error of a dead letter, but no headers, attempts or delay.
  */
 const mayBeBare = ({ body, headers, metadata }: Outgoing.Outgoing, { maxMsgSize }: { maxMsgSize: number }): boolean => {
   if (Object.keys(headers).length > 0 || metadata.attempts > 0 || metadata.notBefore > 0) return false
@@ -87,7 +88,7 @@ const mayBeBare = ({ body, headers, metadata }: Outgoing.Outgoing, { maxMsgSize 
   return !hasRoom && body.length > 0 && body.length <= maxMsgSize
 }
 
-/** Whole milliseconds until the message is due. Time in which it waited for a connection counts. */
+/** Returns the whole milliseconds until the message is due. Time spent waiting for a connection is subtracted. */
 const remaining = ({ delay, metadata }: Outgoing.Outgoing, { now }: PublicationContext): number => {
   if (delay === 0) return 0
   const left = metadata.notBefore === 0 ? delay : Math.min(delay, metadata.notBefore - now)

@@ -1,25 +1,25 @@
 /**
- * The messages that leave at the end of a turn of the event loop. One that is written again may be why its connection was
- * lost. One that is larger than all that nsqd has stored is tried: with nothing before it and nothing behind it that has no
- * answer, so that no other is lost by it.
+ * Messages that leave at the end of a turn of the event loop. A message that is written again may have caused the loss
+ * of its connection. If it is also larger than all messages that nsqd has stored, it is tried alone, while no other
+ * message awaits an answer: then no other message is lost with it.
  */
 
 export interface Turn<A> {
-  /** Adds a message, which leaves at the end of this turn or, while one is tried, after its answer. */
+  /** Adds a message. It leaves at the end of this turn or, while another is tried, after that one's answer. */
   readonly add: (message: A) => void
-  /** Notes that so many commands are being written. */
+  /** Records that `commands` commands are being written. */
   readonly sent: (commands: number) => void
-  /** Notes the answer to a command. */
+  /** Records the answer to a command. */
   readonly answered: () => void
 }
 
 interface TurnOptions<A> {
   readonly isOpen: () => boolean
-  /** Whether a message leaves with others, and is not tried. */
+  /** Whether a message may leave with others. */
   readonly isUsual: (message: A) => boolean
   readonly sizeOf: (message: A) => number
   readonly send: (messages: ReadonlyArray<A>) => void
-  /** Takes each message that does not leave, because the connection is closed. */
+  /** Called with each message that cannot leave because the connection is closed. */
   readonly drop: (message: A) => void
 }
 

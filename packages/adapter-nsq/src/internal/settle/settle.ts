@@ -10,7 +10,7 @@ import type { Command } from "./toCommand.ts"
 type CopyCommand = Extract<Command, { readonly _tag: "Copy" }>
 type DirectCommand = Exclude<Command, CopyCommand>
 
-/** A delivery that was taken, and the command that settles it. */
+/** A taken delivery, and the command that settles it. */
 interface Answering {
   readonly request: Broker.SettleRequest
   readonly receipt: Receipt
@@ -24,40 +24,47 @@ type Failures = ReadonlyArray<Broker.SettleFailure>
 
 interface SettleDependencies {
   readonly queue: string
-  /** Limits the time until an answer has left this process. */
+  /** Limits the time until a command has left this process. */
   readonly deadlines: Deadlines.Deadlines
   readonly command: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
-  /** Publishes a copy of a delivery, on the nsqd that delivered if it is up. */
+  /** Publishes a copy of a delivery, preferably on the nsqd that delivered it. */
   readonly publish: (copy: CopyCommand, receipt: Receipt) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Called when a delivery is finished, though nsqd may never read that. */
+  /** Called when a delivery is finished, although nsqd may never read the `FIN`. */
   readonly finished: (request: Broker.SettleRequest) => void
-  /** Called when a message is requeued, which may come again after so many milliseconds. */
+  /** Called when a message is requeued with a delay of `wait` milliseconds. */
   readonly requeued: (receipt: Receipt, wait: number) => void
 }
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation: "settle", queue, reason, detail })
 
-/** The reason why a delivery is not held any more. */
+/** Returns why a delivery is no longer held. */
 const loss = (queue: string, isOpen: boolean): BrokerError.BrokerError =>
   isOpen
-    ? failure(queue, "LeaseLost", "the delivery was settled before, or its lease has ended; then nsqd delivers again")
+    ? failure(
+        queue,
+        "LeaseLost",
+        "the delivery was already settled, or its lease has ended and nsqd redelivers the message"
+      )
     : failure(
         queue,
         "ConnectionLost",
-        "the connection that delivered is gone; nsqd delivers again when the lease has ended"
+        "the connection of the delivery is lost; nsqd redelivers the message when its lease ends"
       )
 
-/** The answer for a delivery that is not held any more. */
+/** Returns the failure of a delivery that is no longer held. */
 export const gone = (
   queue: string,
   delivery: Delivery.Delivery,
   isOpen = receiptOf(delivery).session.isOpen()
 ): Broker.SettleFailure => ({ delivery, error: loss(queue, isOpen), fate: "lost" })
 
-/** Answers deliveries by `FIN` or `REQ`. Ends when all answers have left this process, or cannot; answers the failures. */
+/**
+ * Settles deliveries with `FIN` or `REQ`. Ends when all commands have left this process or failed; returns the
+ * failures.
+ */
 const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies) => {
-  /** Writes an answer. `done` is called once, with `false` when it cannot leave this process. */
+  /** Writes a command. Calls `done` once, with `false` if the command cannot leave this process. */
   const write = ({ command, receipt, request }: Answering, done: (isWritten: boolean) => void): void => {
     const { id, session } = receipt
     const { attempts, metadata } = request.delivery
@@ -66,7 +73,7 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
       command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`,
       (error) => {
         if (error instanceof Error) return done(false)
-        // Not before it was written: the core settles the redelivery of one that could not be.
+        // Only once it was written: otherwise the core must settle the redelivery.
         if (command._tag === "Fin") finished(request)
         done(true)
       },
@@ -74,19 +81,19 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
     )
   }
 
-  // `deadlines.within` would run it in a fiber of its own, which costs as much as the rest: with a small window, there is a
-  // call for every few messages.
+  // `deadlines.within` would start a fiber, which costs as much as the rest: with a small window, there is a call for
+  // every few messages.
   return (all: ReadonlyArray<Answering>): Direct.Direct<Failures, never> =>
     Direct.make((onExit) => {
       const failures: Array<Broker.SettleFailure> = []
       let open = all.length
       const late = Deadlines.deadline(() => {
         const stuck = all.filter(({ isAnswered }) => !isAnswered)
-        // Before the connection ends, which tells the same answers lost.
+        // Before the connection is destroyed, which reports the same commands as lost.
         onExit(Exit.succeed([...failures, ...stuck.map(({ request }) => gone(queue, request.delivery, false))]))
         for (const { receipt } of stuck) {
           const { connection, node } = receipt.session
-          // A connection that has taken nothing for so long is lost: nsqd delivers again.
+          // A connection that accepts no data for this long is lost: nsqd redelivers the messages.
           connection.destroy(timedOut({ operation: "settle", queue, node: node.name }, deadlines.timeout))
         }
       })
@@ -107,14 +114,14 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
     })
 }
 
-/** Publishes the copy of a delivery, and finishes the delivery when the copy is stored. */
+/** Publishes the copy of a delivery, and finishes the delivery once the copy is stored. */
 const copying =
   ({ finished, publish, queue }: SettleDependencies, answer: ReturnType<typeof answering>) =>
   (request: Broker.SettleRequest, receipt: Receipt, command: CopyCommand): Effect.Effect<Failures> =>
     Effect.matchEffect(
       contained(queue, () => publish(command, receipt)),
       {
-        // The copy is stored: the settlement has succeeded, even if the delivery cannot be finished any more.
+        // The copy is stored: the settlement has succeeded, even if the delivery can no longer be finished.
         onSuccess: () =>
           Effect.suspend(() => {
             finished(request)
@@ -136,23 +143,23 @@ const copying =
       }
     )
 
-/** Refuses a message of which no copy can be made, such as one whose body was transferred to another thread. */
+/** Refuses a message that cannot be copied, for example because its body was transferred to another thread. */
 const contained = <A>(
   queue: string,
   publish: () => Effect.Effect<A, BrokerError.BrokerError>
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.catchDefect(Effect.suspend(publish), (defect) =>
-    Effect.fail(failure(queue, "Unsupported", `its copy cannot be made: ${Failure.summarize(defect).message}`))
+    Effect.fail(failure(queue, "Unsupported", `the message cannot be copied: ${Failure.summarize(defect).message}`))
   )
 
-/** Extends leases. nsqd answers to `TOUCH` only when it fails, so that the next call tells of it. */
+/** Extends leases. nsqd answers a `TOUCH` only if it fails, so the next call reports the failure. */
 export const extending =
   (queue: string) =>
   (deliveries: ReadonlyArray<Delivery.Delivery>): Direct.Direct<Failures, never> =>
     Direct.make((onExit) => {
       const lost = deliveries.filter((delivery) => !receiptOf(delivery).session.touch(receiptOf(delivery)))
       const giveUp = Direct.ended(onExit, Exit.succeed(lost.map((delivery) => gone(queue, delivery))))
-      // From now on the core leaves room for their handlers. Before that, another connection would get their credit.
+      // Only now: the core has reserved room for their handlers before other connections get their credit.
       for (const delivery of lost) receiptOf(delivery).session.take(receiptOf(delivery))
       return giveUp
     })
@@ -164,7 +171,7 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
   const answer = answering(dependencies)
   const copy = copying(dependencies, answer)
 
-  /** Takes the deliveries that are still held, and makes of them what settles them. */
+  /** Takes the deliveries that are still held, and makes their commands. */
   const begin = (requests: Requests) => {
     const lost: Array<Broker.SettleFailure> = []
     const answers: Array<Answering> = []
@@ -183,7 +190,7 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
     return { answers, copies, lost }
   }
 
-  /** Most settlements only finish messages, of which no copy is made. */
+  /** The path of most settlements, which only finish messages and make no copies. */
   const finish = (requests: Requests): Effect.Effect<Failures> =>
     Direct.make((onExit) => {
       const { answers, lost } = begin(requests)

@@ -1,14 +1,14 @@
-/** From a settlement to the command that carries it out. Pure. */
+/** Converts a settlement to a command. Pure. */
 import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 
 /**
  * A command for a delivery.
  *
- * - `Fin` is `FIN`; whatever is asked of a message that was finished, or whose copy is stored.
- * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `wait` is the delay that was asked for,
- *   which may be longer than nsqd takes.
- * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`. A copy that is refused, as
- *   that of a foreign message of the largest size, is replaced by `instead`, where there is one.
+ * - `Fin` is `FIN`. It also settles a message that was finished before, or whose copy is stored.
+ * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `wait` is the requested delay,
+ *   which may exceed nsqd's limit.
+ * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`. If nsqd refuses the
+ *   copy, for example of a foreign message of the largest size, `instead` replaces it, if set.
  */
 export type Command =
   | { readonly _tag: "Fin" }
@@ -16,7 +16,7 @@ export type Command =
   | {
       readonly _tag: "Copy"
       readonly into: "retry" | "queue"
-      /** Whether it waits on for a time that another process may have set. */
+      /** Whether the copy continues a delay whose due time another process may have set. */
       readonly isHop: boolean
       readonly outgoing: Outgoing.Outgoing
       readonly instead: Requeue | undefined
@@ -36,18 +36,18 @@ export interface CommandContext {
   readonly cap: number
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
-  /** Whether the message was finished, or its copy stored, perhaps for an earlier delivery. */
+  /** Whether the message was finished or its copy stored, perhaps by an earlier delivery. */
   readonly isFinished: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
-/** Deliveries after which a copy continues the count: that of nsqd begins anew after 65,535. */
+/** Deliveries after which a copy continues the count: nsqd's count restarts after 65,535. */
 const countLimit = 0x8000
 
 const finish: Command = { _tag: "Fin" }
 
-/** The command of a settlement. Nearly all of them only finish: their circumstances are not asked for. */
+/** Returns the command of a settlement. Most only finish, so `circumstances` is not called for them. */
 export const toCommand = (
   delivery: Delivery.Delivery,
   settlement: Settlement.Settlement,
@@ -80,14 +80,14 @@ export const toCommand = (
 const canRequeue = (delay: number, { cap, deliveries, retry }: CommandContext): boolean =>
   retry === "native" && delay <= cap && deliveries < countLimit
 
-/** nsqd closes a connection that writes a fraction of a millisecond. */
+/** Rounds the delay up: nsqd closes a connection that sends a fraction of a millisecond. */
 const requeue = (delay: number, { cap }: CommandContext): Requeue => ({
   _tag: "Req",
   delay: Math.min(Math.ceil(delay), cap),
   wait: delay
 })
 
-/** This process remembers when a message is due that is requeued instead, and nsqd counts its deliveries. */
+/** If the message is requeued instead, this process remembers its due time, and nsqd counts its deliveries. */
 const copy = (outgoing: Outgoing.Outgoing, isHop: boolean, context: CommandContext): Command => ({
   _tag: "Copy",
   into: "retry",

@@ -1,4 +1,4 @@
-/** Deliveries as the core gets them: what a message says, and what this process knows of it. */
+/** Deliveries for the core, from a message and what this process knows about it. */
 import type { Delivery, Message as Core } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { told } from "../native.ts"
@@ -7,7 +7,7 @@ import { type Context, toDelivery } from "./toDelivery.ts"
 
 const none: Core.Native = Object.freeze({})
 
-/** A class, because an object with a getter of its own is a dictionary: slow to make, and to read. */
+/** A class: an object literal with a getter would be slow to create and to read. */
 class Arrived implements Delivery.Delivery {
   readonly body: Uint8Array
   readonly headers: Delivery.Delivery["headers"]
@@ -33,7 +33,7 @@ class Arrived implements Delivery.Delivery {
   }
 }
 
-/** The delivery of a message of a group; without a receipt, nobody can settle it. */
+/** Returns the delivery of a message; without a receipt it cannot be settled. */
 export const arrived = (
   message: Message,
   context: Context,

@@ -1,9 +1,9 @@
 /**
- * Keeps a role that may receive, and may not settle, from running messages again and again: it asks whether it may delete
- * and hide, before the first poll and when a settlement was refused. While it may not, there are no polls.
+ * Prevents a role that may receive but not settle from running the same messages repeatedly. Checks the permissions to
+ * delete and hide before the first poll, and after a refused settlement. Without them the consumer does not poll.
  *
- * It asks with a receipt handle that is none, so that nothing happens in any case. Only a refusal counts: should SQS look
- * at the handle before the permission, the answer says nothing, and polls begin.
+ * The check uses an invalid receipt handle, so it changes nothing. Only a refusal counts: if SQS checks the handle
+ * first, the response is inconclusive and polls begin.
  */
 import type { BrokerError, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -11,21 +11,21 @@ import type { Client } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { CallTrouble } from "./troubles.ts"
 
-/** Whether a consumer may settle, as SQS said last. */
+/** Whether a consumer may settle, by SQS's last response. */
 export interface Guard {
-  /** Asks SQS, and goes on asking while it says no. */
+  /** Asks SQS, and repeats while it refuses. */
   readonly check: Effect.Effect<void>
   /** A settlement has failed. */
   readonly failed: (error: BrokerError.BrokerError) => void
   readonly mayPoll: () => boolean
 }
 
-/** Milliseconds before the question is repeated; they double up to the longest. */
+/** Milliseconds before the check is repeated; doubled up to the longest. */
 const [firstPause, longestPause] = [250, 10_000]
 
 const none = [{ Id: "0", ReceiptHandle: "none" }]
 
-/** Lets no poll pass before the first check. */
+/** Makes a guard that allows no poll before the first check. */
 export const make = (env: {
   readonly client: Pick<Client, "deleteMessageBatch" | "changeMessageVisibilityBatch">
   readonly queue: string
@@ -41,7 +41,7 @@ export const make = (env: {
   let isAsking = false
   let pause = firstPause
 
-  /** The refusal of a call; `undefined` for whatever else comes of it. */
+  /** Returns the refusal of a call; `undefined` for any other result. */
   const refusal = (run: () => Promise<unknown>): Effect.Effect<BrokerError.BrokerError | undefined> =>
     Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation: "settle", queue }) }).pipe(
       Effect.as(undefined),

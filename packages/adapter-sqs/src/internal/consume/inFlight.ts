@@ -1,4 +1,4 @@
-/** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
+/** The deliveries of one subscription in flight: received, but neither settled nor lost. */
 import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
@@ -10,27 +10,27 @@ import type { Sources } from "./sources.ts"
 export interface InFlight {
   readonly deliveries: () => ReadonlyArray<Delivery.Delivery>
   readonly size: () => number
-  /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
+  /** Adds a message; returns `undefined` for a settled one, and discards it. */
   readonly received: (message: Message) => Delivery.Delivery | undefined
-  /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
+  /** A delivery is no longer in flight: its message has left the queue or was returned to it. */
   readonly ended: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
-  /** A settlement of a delivery has failed, and it is still ours. */
+  /** A settlement has failed, and the delivery is still held. */
   readonly held: (delivery: Delivery.Delivery) => void
-  /** The number of deliveries whose settlement has failed: they may stay for long. */
+  /** Number of deliveries whose settlement has failed: they may stay for a long time. */
   readonly heldCount: () => number
-  /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
+  /** Returns deliveries that reached no handler, although SQS has counted their receive. */
   readonly giveBack: (unseen: ReadonlyArray<Delivery.Delivery>) => void
 }
 
-/** Requests that give deliveries back at once. */
+/** Makes requests that return deliveries immediately. */
 export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<Broker.SettleRequest> =>
   deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() }))
 
-/** Nothing is in flight yet. */
+/** Starts with nothing in flight. */
 export const make = (env: {
   readonly queue: string
   readonly fifo: boolean
-  /** Milliseconds of a lease. */
+  /** Lease in milliseconds. */
   readonly visibilityTimeout: number
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */
@@ -39,9 +39,9 @@ export const make = (env: {
   readonly sources: Sources
   /** A delivery has ended. */
   readonly onEnd: () => void
-  /** Gives deliveries back to the queue. */
+  /** Returns deliveries to the queue. */
   readonly release: (deliveries: ReadonlyArray<Delivery.Delivery>) => void
-  /** Deletes a message that is settled already. */
+  /** Deletes a message that was settled before. */
   readonly discard: (message: Message) => void
 }): InFlight => {
   const { fifo, remembered, timers, visibilityTimeout } = env
@@ -63,7 +63,7 @@ export const make = (env: {
     env.onEnd()
   }
 
-  /** Ends deliveries whose lease has ended, as the core gives up some of them without a word. */
+  /** Ends deliveries whose lease has ended: the core drops some of them silently. */
   const expire = (): void => {
     timers.after(visibilityTimeout / 3, () => {
       const now = timers.now()

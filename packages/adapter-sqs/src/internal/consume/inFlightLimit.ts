@@ -1,25 +1,25 @@
 /**
- * Tells when so many messages of a queue are in flight that retries must not add to them. A message that is hidden
- * until its retry is in flight, and SQS delivers nothing more above its quota of messages in flight.
+ * Detects when too many messages of a queue are in flight for retries to add to them. A message that is hidden until
+ * its retry is in flight, and SQS stops delivering at its quota of messages in flight.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
 import * as Effect from "effect/Effect"
 
-/** Milliseconds for which SQS's count is used. When it comes, it is up to a minute old anyway. */
+/** Milliseconds for which SQS's count is used. It may already be a minute old on arrival. */
 const freshness = 30_000
 
 /** The limit of one queue. */
 export interface InFlightLimit {
-  /** Whether the limit is reached, by the last count. Asks SQS for another count when that is old. */
+  /** Whether the limit is reached, by the last count. Requests a new count if that is old. */
   readonly isReached: () => boolean
-  /** SQS has refused to deliver more. */
+  /** SQS has refused to deliver more messages. */
   readonly overLimit: () => void
 }
 
-/** A limit that is not reached as long as nothing was counted, unless it is 0. */
+/** Makes a limit that is not reached before the first count, unless it is 0. */
 export const make = (env: {
-  /** Messages in flight from which on the limit is reached; 0: always. */
+  /** The limit of messages in flight; 0: always reached. */
   readonly limit: number
   /** Counts the messages in flight. */
   readonly count: Effect.Effect<number, unknown>

@@ -1,5 +1,5 @@
 /**
- * Extends leases by visibility, up to the twelve hours that SQS gives a delivery.
+ * Extends leases by visibility, up to SQS's twelve hours for a delivery.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
  */
@@ -9,7 +9,7 @@ import * as Limits from "../limits.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 import { isExpired, receiptOf } from "./receipt.ts"
 
-/** The error about a lease that has ended, and that could not be extended because of another error. */
+/** Makes the error of an ended lease, with the error that prevented its extension. */
 export const expired = (queue: string, because?: BrokerError.BrokerError): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "sqs",
@@ -31,14 +31,14 @@ interface Extension<D> {
 }
 
 /**
- * Makes the function that extends leases. It answers those that are lost. An extension that fails otherwise leaves the lease
- * as it was: the next call asks again, and tells why when the lease has ended.
+ * Returns a function that extends leases and returns the lost ones. Any other failure leaves the lease unchanged: the
+ * next call tries again, and reports the failure once the lease has ended.
  */
 export const make =
   (env: {
     readonly queue: string
     readonly calls: ReceiptCalls
-    /** Milliseconds from now that a lease is made to last. */
+    /** New length of a lease, in milliseconds from now. */
     readonly duration: number
     /** Monotonic milliseconds. */
     readonly now: () => number
@@ -63,7 +63,7 @@ export const make =
         for (const [index, { delivery, seconds }] of extensions.entries()) {
           const error = results[index]
           const receipt = receiptOf(delivery)
-          // SQS takes an extension that comes after the end of the lease as well, from whoever has the message by then.
+          // SQS accepts an extension after the end of the lease, and takes the message from its new consumer.
           const lost = isExpired(receipt, env.now()) ? expired(queue, error) : error
           receipt.leaseError = error
           if (lost === undefined) receipt.leaseEnds = askedAt + seconds * 1000

@@ -1,23 +1,26 @@
 /**
- * The letters of which operators publish copies, by their bodies. The core publishes a redriven letter as it publishes any message; its
- * body is the delivered one itself, which no other message has, and tells that it is a copy.
+ * The browsed messages of which operators publish copies, keyed by body. The core publishes a redriven letter like any
+ * message. Its body is the same object as that of the browsed message, which identifies it as a copy.
  */
 import type { MessageAttributeValue } from "../client.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
 
-/** The attributes of browsed messages: an entry for each whose attributes hold headers. */
+/** The attributes of browsed messages, if they hold headers. */
 export const originals = new WeakMap<Uint8Array, Attributes>()
 
 const sources = new WeakMap<Uint8Array, string>()
 
-/** Keeps SQS's id of the message that was browsed. */
+/** Remembers SQS's id of a browsed message. */
 export const note = (body: Uint8Array, messageId: string): void => void sources.set(body, messageId)
 
-/** SQS's id of the message that was browsed, or the name that {@link named} gave; `undefined` of any other body. */
+/** Returns SQS's id of the browsed message, or the name from {@link named}; `undefined` for other bodies. */
 export const sourceOf = (body: Uint8Array): string | undefined => sources.get(body)
 
-/** A name for a copy whose message nobody browsed here, as of an import: the same whenever it is published again. */
+/**
+ * Returns a name for a copy of a message that was not browsed here, such as an import. It stays the same for repeated
+ * publishes.
+ */
 export const named = (body: Uint8Array): string => {
   const name = crypto.randomUUID()
   note(body, name)

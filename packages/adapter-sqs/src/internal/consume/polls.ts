@@ -1,10 +1,10 @@
 /**
- * Concurrent long polls, as many as the credit and the backlog ask for. An idle queue has one. Each that comes back at
- * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more
- * than the free credit.
+ * Concurrent long polls, adapted to the credit and the backlog. An idle queue has one. Each poll that returns at least
+ * half full allows one more, up to a maximum; an empty one resets to one. Together they never request more than the
+ * free credit.
  *
- * Where they end, the poll under way is left to itself rather than cut off: SQS would go on with it, and hide what it finds
- * until the visibility timeout ends, whether or not anybody still listens.
+ * When polls end, a running poll is not aborted: SQS would continue it, and hide the messages that it finds until their
+ * visibility timeout ends.
  *
  * https://github.com/aws/aws-sdk-js/issues/2350
  */
@@ -15,32 +15,33 @@ import type { Receive } from "./receive.ts"
 export interface Polls {
   /** Sets how many deliveries may be in flight. */
   readonly credit: (limit: number) => void
-  /** Fewer deliveries may be in flight than before. */
+  /** The number of deliveries in flight may have decreased. */
   readonly refresh: () => void
-  /** Milliseconds until the polls under way have ended, by what they were asked; 0 without any. */
+  /** Returns the milliseconds until the running polls have ended; 0 without any. */
   readonly endsIn: () => number
   /**
-   * Milliseconds for which a message that is given back now would be received by a poll under way, and given back once more:
-   * while no further messages are wanted. 0 where it may come at once, as when the poll ends {@link soon}.
+   * Returns for how many milliseconds a running poll would receive a message that is returned now, only to return it
+   * again, because the consumer has no credit. 0 if the message may be delivered at once, for example when the poll
+   * ends {@link soon}.
    */
   readonly holdFor: () => number
-  /** Starts no further polls, and calls back when those under way have ended. */
+  /** Starts no further polls, and calls back when the running ones have ended. */
   readonly close: (done: () => void) => void
 }
 
 interface Options<M> {
   readonly timers: Timers.Timers
-  /** Polls at a time. */
+  /** Maximum number of concurrent polls. */
   readonly maxPolls: number
-  /** Messages of one poll. */
+  /** Maximum number of messages per poll. */
   readonly pollSize: number
-  /** Milliseconds of one poll. */
+  /** Length of one poll in milliseconds. */
   readonly waitTime: number
   /** The number of deliveries in flight. */
   readonly inFlight: () => number
-  /** The number of those among them that stay for as long as their settlement fails: no room is to be expected of them. */
+  /** The number of deliveries whose settlement keeps failing: they make no room soon. */
   readonly held: () => number
-  /** Whether polls may begin; `refresh` tells that they may again. */
+  /** Whether polls may begin. Call `refresh` when this becomes true. */
   readonly mayPoll: () => boolean
   readonly receive: Receive<M>
   readonly onMessages: (messages: ReadonlyArray<M>) => void
@@ -49,32 +50,32 @@ interface Options<M> {
   readonly onSuccess: () => void
 }
 
-/** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
+/** Milliseconds that a poll for fewer than the maximum of messages waits for more credit. */
 const linger = 50
 
-/** Milliseconds: a poll that ends so soon is waited for where polls end, and nothing is held back for it. */
+/** Milliseconds: closing waits for a poll that ends within this time, and no message is held back for it. */
 export const soon = 1000
 
-/** Milliseconds that a poll may take beyond its time, for the way. */
+/** Milliseconds that a poll may exceed its time, for the network. */
 const way = 500
 
-/** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the longest. */
+/** Milliseconds before the poll after a failure; doubled for each consecutive failure, up to the longest. */
 const [firstPause, longestPause] = [250, 10_000]
 
-/** Polls nothing until there is credit. */
+/** Starts polling once it has credit. */
 export const make = <M>(options: Options<M>): Polls => {
   const { inFlight, maxPolls, pollSize, timers, waitTime } = options
-  /** Messages that the polls under way have asked for. */
+  /** Messages that the running polls have requested. */
   let asked = 0
   let [limit, polls] = [0, 0]
-  /** When the poll that began last has ended at the latest, in monotonic milliseconds. */
+  /** The latest end of the last poll, in monotonic milliseconds. */
   let lastEnd = 0
-  /** `failures` counts polls in a row that failed. */
+  /** `failures` counts consecutive failed polls. */
   let [allowed, failures] = [1, 0]
   const beginHaste = countHaste(timers, waitTime)
   const pause = makePause(timers, () => pump())
   let lingering: Timers.Timer | undefined
-  /** Given when it is closed. */
+  /** Set by `close`. */
   let onClosed: (() => void) | undefined
 
   const free = (): number => limit - inFlight() - asked
@@ -96,7 +97,7 @@ export const make = <M>(options: Options<M>): Polls => {
         else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
         failures = 0
         const hasty = endHaste(messages.length)
-        // A server, or something before it, that does not wait would be asked without end.
+        // A server or proxy that does not wait would be polled in a busy loop.
         if (hasty > 1) pause.begin(firstPause * 2 ** (hasty - 2), waitTime)
         options.onSuccess()
         if (messages.length > 0) options.onMessages(messages)
@@ -143,11 +144,12 @@ export const make = <M>(options: Options<M>): Polls => {
 }
 
 /**
- * Counts polls in a row that found nothing and did not wait. Some servers wake all polls for a message that one of them gets:
- * the others have waited as well. Answers a function for the begin of a poll, which answers one for its end.
+ * Counts consecutive polls that found nothing and did not wait. Some servers wake all polls for a message that only one
+ * receives: the others count as having waited. Returns a function to call at a poll's start, which returns one for its
+ * end.
  */
 const countHaste = (timers: Timers.Timers, waitTime: number) => {
-  /** `found` counts polls that have found messages. */
+  /** `found` counts polls that found messages. */
   let [found, hasty] = [0, 0]
   return () => {
     const [began, foundBefore] = [timers.now(), found]
@@ -160,12 +162,12 @@ const countHaste = (timers: Timers.Timers, waitTime: number) => {
   }
 }
 
-/** One pause at a time; `onEnd` is called after each. */
+/** Makes pauses, one at a time. Calls `onEnd` after each. */
 const makePause = (timers: Timers.Timers, onEnd: () => void) => {
   let timer: Timers.Timer | undefined
   return {
     isOn: () => timer !== undefined,
-    /** Begins a pause of so many milliseconds, unless there is one. */
+    /** Begins a pause in milliseconds, unless one is running. */
     begin: (milliseconds: number, longest: number): void => {
       timer ??= timers.after(Math.min(milliseconds, longest), () => {
         timer = undefined

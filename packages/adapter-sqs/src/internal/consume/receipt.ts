@@ -1,9 +1,9 @@
-/** The receipt of a delivery: by what it is settled, and until when it is ours. */
+/** The receipt of a delivery: its handle and its lease. */
 import type { Bag, BrokerError, Delivery } from "@requeue/core/port"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Limits from "../limits.ts"
 
-/** A receipt handle, and facts of the delivery that its settlement depends on. */
+/** A receipt handle, and the facts on which the settlement depends. */
 export interface Receipt extends Bag.Member {
   /** The receipt handle of SQS. */
   readonly handle: string
@@ -12,29 +12,32 @@ export interface Receipt extends Bag.Member {
   readonly group: string | undefined
   /** How often SQS has delivered this copy, this time included. */
   readonly receives: number
-  /** Whether only this process knows how many of them were in the queue that SQS moved the message from. */
+  /** Whether only this process knows how many of them were in the queue from which SQS moved the message. */
   readonly countsHere: boolean
   readonly attributes: Readonly<Record<string, MessageAttributeValue>>
   /** Monotonic milliseconds. */
   readonly receivedAt: number
-  /** Monotonic milliseconds; after that, SQS delivers the message to somebody else. */
+  /** Monotonic milliseconds; SQS then redelivers the message. */
   leaseEnds: number
-  /** The error of the last extension of the lease, or of a call that hides the message: it may still take effect. */
+  /** The error of the last lease extension, or of a call that hides the message: the call may still take effect. */
   leaseError: BrokerError.BrokerError | undefined
-  /** Whether a call that hides the message got no answer: it may be in the queue again, or with somebody else. */
+  /**
+   * Whether a call that hides the message got no answer: the message may be in the queue again, or with another
+   * consumer.
+   */
   isLeft: boolean
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
   /**
-   * Set where a retry or a dead letter has failed: until when the message must not come again, in monotonic milliseconds; 0
-   * where no delay was asked.
+   * Set after a failed retry or dead letter: when the message may be redelivered at the earliest, in monotonic
+   * milliseconds; 0 for no delay.
    */
   heldUntil: number | undefined
-  /** The delivery itself, where it is in flight. */
+  /** The delivery, while it is in flight. */
   delivery: Delivery.Delivery | undefined
 }
 
-/** The receipt of a message that was just received. Times are monotonic milliseconds. */
+/** Makes the receipt of a new message. Times are monotonic milliseconds. */
 export const make = (
   message: Message,
   {
@@ -62,16 +65,16 @@ export const make = (
   place: -1
 })
 
-/** How often SQS has delivered this copy of a message, this time included; 1 where it does not say. */
+/** Returns how often SQS has delivered this copy, this time included; 1 if SQS does not report it. */
 export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }: Message): number => {
   const number = Number(count ?? 1)
   return Number.isSafeInteger(number) && number > 0 ? number : 1
 }
 
-/** The receipt of a delivery of this adapter. */
+/** Returns the receipt of a delivery. */
 export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // made by us
 
-/** SQS's own id of the message, which no producer chooses and every copy has another one; `undefined` where it has none. */
+/** Returns SQS's id of the message, unique for each copy; `undefined` if missing. */
 export const nameOf = ({ messageId }: Receipt): string | undefined => (messageId === "" ? undefined : messageId)
 
 /** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */

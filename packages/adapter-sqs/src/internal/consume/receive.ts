@@ -1,9 +1,10 @@
 /**
- * Long polls: one `ReceiveMessage` each. It asks for all attributes; without them every delivery looks like the first.
+ * Long polls: one `ReceiveMessage` each. It requests all attributes: without them every delivery would look like the
+ * first.
  *
- * Of a FIFO queue each has an id, by which it can be asked again: what an answer had that was lost comes once more, with the
- * same handles, where it would hold back its groups until the visibility timeout ends. SQS refuses an id that it does not
- * know to repeat, as after a throttled call; then the poll is a new one.
+ * On a FIFO queue each poll has an id and can be repeated: SQS then returns the messages of a lost response again, with
+ * the same handles. Otherwise these would block their groups until the visibility timeout ends. SQS refuses an id that
+ * it cannot repeat, for example after a throttled call; a new poll follows.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
@@ -15,7 +16,7 @@ import { toBrokerError } from "../toBrokerError.ts"
 import { messagesIn } from "./received.ts"
 import type { Sources } from "./sources.ts"
 
-/** Polls for up to `count` messages. Calls back once, with the messages that came or with what went wrong. */
+/** Polls for up to `count` messages. Calls back once, with the messages or the error. */
 export type Receive<M> = (
   count: number,
   on: {
@@ -24,18 +25,18 @@ export type Receive<M> = (
   }
 ) => void
 
-/** Milliseconds for which SQS knows the id of a receive: five minutes, less what the way takes. */
+/** Milliseconds for which SQS knows the id of a receive: five minutes, less the network's time. */
 const known = 240_000
 
 /** A receive of a FIFO queue. */
 interface Attempt {
   readonly id: string
   readonly count: number
-  /** Until when it can be asked again, in monotonic milliseconds. */
+  /** Until when it can be repeated, in monotonic milliseconds. */
   readonly until: number
 }
 
-/** Polls of one queue. They are cut off when the client closes. */
+/** Makes the polls of one queue. They are aborted when the client closes. */
 export const make = (env: {
   readonly client: Pick<Client, "polls">
   readonly queue: string
@@ -49,7 +50,7 @@ export const make = (env: {
   const { elapsed, fifo, queue } = env
   const { visibilityTimeout, waitTime } = env.settings
   const poll = env.client.polls(waitTime)
-  /** Receives whose answer is lost. */
+  /** Receives whose response was lost. */
   let lost: ReadonlyArray<Attempt> = []
 
   const ask = (count: number, id: string | undefined) =>
@@ -63,12 +64,12 @@ export const make = (env: {
       ReceiveRequestAttemptId: id
     })
 
-  /** The receive that is asked now: one that was lost, where it has room, or a new one. */
+  /** Returns a lost receive that fits `count`, or a new one. */
   const next = (count: number): Attempt => {
     lost = lost.filter(({ until }) => elapsed() < until)
     const again = lost.find((attempt) => attempt.count <= count)
     lost = lost.filter((attempt) => attempt !== again)
-    // Once the lease has ended, others may have the messages.
+    // Once the lease has ended, other consumers may have the messages.
     return again ?? { id: crypto.randomUUID(), count, until: elapsed() + waitTime + Math.min(known, visibilityTimeout) }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The content of an answer of SQS, as far as it is of the types that the SDK promises. The SDK does not look, and a foreign producer,
- * or whatever stands in front of SQS, decides: one value of another kind must not cost the other messages. Pure.
+ * Reads the messages of SQS's responses. The SDK does not check their types, and a foreign producer or a proxy may send
+ * others: one wrong value must not affect other messages. Pure.
  */
 import { OptionKind } from "@requeue/core/port"
 import { objectsIn } from "../answer.ts"
@@ -20,10 +20,7 @@ const attributeOf = (value: unknown): MessageAttributeValue | undefined => {
 
 const none = Object.freeze({})
 
-/**
- * A record of those entries that can be read. Of an attribute named `__proto__` the SDK loses the value, and all that is left
- * is the name.
- */
+/** Returns a record of the readable entries. The SDK loses the value of an attribute named `__proto__`. */
 const record = <A>(given: unknown, read: (value: unknown) => A | undefined): Record<string, A> => {
   if (given === undefined) return none // Most messages have no attributes.
   const entries: Array<readonly [string, A]> = []
@@ -50,10 +47,10 @@ const messageOf = (value: object): Message => {
   }
 }
 
-/** The messages of an answer to `ReceiveMessage`. */
+/** Returns the messages in a response to `ReceiveMessage`. */
 export const messagesIn = (answer: unknown): ReadonlyArray<Message> => objectsIn(answer, "Messages").map(messageOf)
 
-/** The attributes of a message, each as far as it can be read. */
+/** Returns the readable attributes of a message. */
 export const attributesIn = (
   attributes: unknown,
   read: (value: object) => unknown

@@ -1,28 +1,28 @@
 /**
- * Messages of one queue that may come again, and what this process remembers of them, also when its subscription has ended.
- * SQS and other processes do not know it.
+ * Messages of one queue that may be redelivered, as this process remembers them, also after its subscription has ended.
+ * SQS and other processes do not know them.
  */
 import { BoundedMap } from "@requeue/core/port"
 
-/** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
+/** Number of remembered messages whose copy is stored: if their delete is lost, SQS redelivers them. */
 const settledLimit = 20_000
 
-/** Messages whose uncounted receives are remembered. Receives that are forgotten count as attempts. */
+/** Number of messages whose uncounted receives are remembered. Forgotten receives count as attempts. */
 const uncountedLimit = 10_000
 
-/** The memory, by the id that SQS gives a message. */
+/** The memory, keyed by SQS's message id. */
 export interface Remembered {
-  /** Messages that are settled for good, and may come again because their delete was lost. */
+  /** Settled messages, which are redelivered if their delete was lost. */
   readonly settled: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
-  /** Receives of a message that reached no handler. SQS counts them, and its attempts must not. */
+  /** Receives of a message that reached no handler: SQS counts them, but attempts must not. */
   readonly uncounted: (messageId: string) => number
-  /** A receive has reached no handler. */
+  /** Records a receive that reached no handler. */
   readonly addUncounted: (messageId: string) => void
-  /** The message has left its queue. */
+  /** Forgets a message that has left its queue. */
   readonly forgetUncounted: (messageId: string) => void
 }
 
-/** Forgets messages without an id: all of them would be taken for one, and deleted with it. */
+/** Ignores messages without an id: otherwise all of them would count as one, and be deleted with it. */
 const named = <A>(map: BoundedMap.BoundedMap<A>): BoundedMap.BoundedMap<A> => ({
   ...map,
   set: (messageId, value) => {
@@ -30,7 +30,7 @@ const named = <A>(map: BoundedMap.BoundedMap<A>): BoundedMap.BoundedMap<A> => ({
   }
 })
 
-/** Remembers nothing yet. `limit` is the number of settled messages that are kept; the oldest are forgotten. */
+/** Makes an empty memory. `limit` is the number of settled messages that are kept; the oldest are forgotten. */
 export const make = (limit = settledLimit): Remembered => {
   const receives = named(BoundedMap.make<number>(uncountedLimit))
   const uncounted = (messageId: string): number => receives.get(messageId) ?? 0
@@ -42,7 +42,7 @@ export const make = (limit = settledLimit): Remembered => {
   }
 }
 
-/** Makes the function that answers the memory of a queue. */
+/** Makes a function that returns the memory of a queue. */
 export const byQueue = (): ((queue: string) => Remembered) => {
   const memories = new Map<string, Remembered>()
   return (queue) => {

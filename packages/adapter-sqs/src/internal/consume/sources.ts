@@ -1,7 +1,7 @@
 /**
- * How often a message was received before SQS moved it here: in a dead-letter queue its count goes on. SQS moves it when
- * the source's `maxReceiveCount` is used up, so the source's redrive policy tells. Where that may not be read, the first
- * sight of a message by this process stands in for it.
+ * How often a message was received before SQS moved it to this queue, where its receive count continues. SQS moves a
+ * message when the source's `maxReceiveCount` is used up, so the source's redrive policy has the number. If the policy
+ * cannot be read, the count at this process's first delivery of the message is used instead.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */
@@ -11,27 +11,27 @@ import type { Client, Message } from "../client.ts"
 import { redriveOf } from "../declare/verify.ts"
 import { receives } from "./receipt.ts"
 
-/** Milliseconds for which what a source was seen to be is used. */
+/** Milliseconds for which the policy of a source is cached. */
 const freshness = 300_000
 
-/** Milliseconds that a source may take to answer, while messages wait under their leases. */
+/** Timeout for a source in milliseconds: messages wait under their leases meanwhile. */
 const timeout = 2000
 
-/** Messages whose first sight is remembered. */
+/** Number of messages whose first delivery is remembered. */
 const sightLimit = 10_000
 
-/** The receives of a message that are not this queue's. */
+/** The receives of a message in other queues. */
 interface Before {
   readonly count: number
-  /** Whether other processes count the same: they do where the source tells. */
+  /** Whether other processes use the same number, because it is the source's. */
   readonly isShared: boolean
 }
 
 /** The sources of the messages of one queue. */
 export interface Sources {
-  /** Whether there is nothing to learn for these messages. */
+  /** Whether the sources of these messages are known. */
   readonly knows: (messages: ReadonlyArray<Message>) => boolean
-  /** Asks the sources of these messages that are not known. It never fails. */
+  /** Asks the unknown sources of these messages. Never fails. */
   readonly learn: (messages: ReadonlyArray<Message>) => Effect.Effect<void>
   readonly before: (message: Message) => Before
 }
@@ -41,16 +41,16 @@ const sourceOf = ({ Attributes }: Message): string | undefined => Attributes?.De
 const none: Before = { count: 0, isShared: true }
 
 /**
- * Nothing is known yet. `now` is in milliseconds. A message that seems to have had more than `maxDeliveries` of its own when
- * it is first seen has the last of them: the source's `maxReceiveCount` may have been higher when it was moved. Default: no
- * limit.
+ * Makes unknown sources. `now` is in milliseconds. If a message seems to have more than `maxDeliveries` receives in
+ * this queue at its first delivery, it counts as its last: the source's `maxReceiveCount` may have been higher when the
+ * message was moved. Default: no limit.
  */
 export const make = (
   client: Pick<Client, "getQueueUrl" | "getQueueAttributes">,
   now: () => number,
   maxDeliveries = Number.POSITIVE_INFINITY
 ): Sources => {
-  /** By the source's ARN, its `maxReceiveCount`; `undefined` where it does not tell. */
+  /** The `maxReceiveCount` of each source, keyed by ARN; `undefined` if it cannot be read. */
   const known = new Map<string, { readonly count: number | undefined; readonly until: number }>()
   const sights = BoundedMap.make<number>(sightLimit)
 

@@ -23,10 +23,10 @@ import type * as Remembered from "./remembered.ts"
 import * as Sources from "./sources.ts"
 import * as Troubles from "./troubles.ts"
 
-/** Milliseconds that a poll may take beyond its time, for the way. */
+/** Milliseconds that a poll may exceed its time, for the network. */
 const grace = 500
 
-/** Milliseconds that SQS has to take what is given back at the end. What it does not take comes again with its lease. */
+/** Milliseconds to return messages at the end. SQS redelivers the others when their leases end. */
 const lastGrace = 2000
 
 interface Dependencies {
@@ -35,7 +35,7 @@ interface Dependencies {
   readonly queues: Queues
   readonly publisher: Publisher
   readonly remembered: (queue: string) => Remembered.Remembered
-  /** Counts the messages of a queue that are in flight, approximately. */
+  /** Returns the approximate number of messages in flight. */
   readonly countInFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
 }
 
@@ -44,7 +44,7 @@ interface Source {
   readonly queue: string
   readonly fifo: boolean
   readonly url: () => string
-  /** Somebody has deleted the queue: it is made again, where it may be. */
+  /** Recreates a deleted queue, if allowed. */
   readonly restore: () => void
   readonly client: Client
   readonly settings: Settings
@@ -55,7 +55,7 @@ interface Source {
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
-/** Makes or verifies all queues of the consumer, and fails when they do not fit its policy. */
+/** Creates or verifies all queues of the consumer. Fails if they do not fit its policy. */
 const open = Effect.fnUntraced(function* (
   { deadLetterQueues, queue, retry }: Broker.SubscribeOptions,
   { client, queues, settings }: Dependencies
@@ -108,7 +108,7 @@ const commands =
       countsHere,
       maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
-      // What is hidden on a FIFO queue holds up all that is behind it in its group.
+      // A hidden message on a FIFO queue blocks the later ones of its group.
       holdFor: fifo ? 0 : holdFor(),
       held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
@@ -118,7 +118,7 @@ const commands =
     })
   }
 
-/** Polls the queue. What polls bring after it was closed is given back. */
+/** Polls the queue. Messages that polls receive after the close are returned. */
 const poll = (
   source: Source,
   inFlight: InFlight.InFlight,
@@ -134,8 +134,8 @@ const poll = (
     timers,
     maxPolls: settings.pollers,
     waitTime: settings.waitTime,
-    // Behind a message that waits for its retry, others of its group than those of its batch would be received and given
-    // back each time, and SQS counts that.
+    // While a message waits for its retry, later messages of its group outside its batch would be received and returned
+    // each time, and SQS counts these receives.
     pollSize: fifo && settings.fifoRetry === "block" ? Math.min(maxBatchSize, Limits.batch) : Limits.batch,
     inFlight: inFlight.size,
     held: inFlight.heldCount,
@@ -156,8 +156,8 @@ const poll = (
   })
 
   /**
-   * Waits for polls that end soon. Others are left to themselves: as long as the broker is open, what they bring is given back.
-   * A poll of a FIFO queue receives, and ends with, what was given back meanwhile, which holds up its group.
+   * Waits for polls that end soon. Other polls continue: while the broker is open, their messages are returned. A poll
+   * of a FIFO queue would receive returned messages, which blocks their group.
    */
   const close = Effect.suspend(() => {
     isClosed = true
@@ -169,7 +169,7 @@ const poll = (
   return { ...polls, trouble: trouble.current, close }
 }
 
-/** Opens a subscription. Fails when its queues are missing or do not fit the policy. */
+/** Opens a subscription. Fails if its queues are missing or do not fit the policy. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
   dependencies: Dependencies
@@ -206,7 +206,7 @@ export const subscribe = (
         const giveBack = Effect.suspend(() =>
           release(inFlight.deliveries().filter((delivery) => !receiptOf(delivery).isSettling))
         )
-        // Of a standard queue, the polls would receive it.
+        // On a standard queue, the polls would receive returned messages again.
         const first = Effect.all([polls.close, source.fifo ? giveBack : Effect.void], { concurrency: "unbounded" })
         const all = Effect.all([first, giveBack, calls.idle], { discard: true })
         yield* Effect.timeoutOption(all, Duration.millis(lastGrace))

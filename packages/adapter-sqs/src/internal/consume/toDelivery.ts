@@ -1,4 +1,4 @@
-/** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
+/** Converts a received message to a delivery. Pure. Never fails: any message of a foreign producer can be consumed. */
 import { Failure, Metadata } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
@@ -6,15 +6,15 @@ import * as Names from "../names.ts"
 import * as Wire from "../wire.ts"
 import { receives } from "./receipt.ts"
 
-/** Facts that the message itself does not have. */
+/** Facts that are not in the message. */
 export interface Context {
-  /** Receives of this message that are known to have reached no handler. */
+  /** Receives of this message that reached no handler. */
   readonly uncounted: number
   /** Its receives before SQS moved it to this queue. */
   readonly before: number
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** The queue, as the program names it: one that is named after the queue that its letters came from tells that name. */
+  /** The program's name of the queue; a dead-letter queue's name may contain that of its source. */
   readonly queue?: string | undefined
 }
 
@@ -29,8 +29,9 @@ export interface Decoded {
 
 /**
  * Decodes a message. Its attempts are those of the metadata and the receives of this copy that were counted. In a
- * dead-letter queue to which SQS has moved it, they begin anew. One that brings out a fault of ours is given up with its
- * bytes: thrown from here, it would end the process, and every process after it.
+ * dead-letter queue to which SQS has moved it, attempts start again. If decoding throws, the message is unreadable and
+ * is dead-lettered with its bytes. An exception would end this process, and every process that receives the message
+ * later.
  */
 export const toDelivery = (message: Received, context: Context): Decoded => {
   try {
@@ -62,7 +63,9 @@ const decoded = (message: Received, context: Context): Decoded => {
   }
 }
 
-/** A body that is not written as its encoding says is the text itself: to read a part of it would lose the rest. */
+/**
+ * Decodes a body. If it does not match its encoding, the body is the text itself: a partial result would lose the rest.
+ */
 const bodyOf = (text: string | undefined, encoding: string | undefined): Pick<Decoded, "body" | "unreadable"> => {
   const body = text === undefined ? undefined : Wire.decodeBody(text, encoding)
   if (body !== undefined) return { body }
@@ -79,13 +82,13 @@ const foreign = (message: Received, now: number): Metadata.Metadata => {
   return sent === undefined ? Metadata.undated(id, now) : Metadata.make(id, sent)
 }
 
-/** When SQS took the message, in milliseconds since the epoch by its clock. */
+/** Returns when SQS stored the message, in milliseconds since the epoch by SQS's clock. */
 const sentAt = ({ Attributes }: Received): number | undefined => {
   const sent = Number(Attributes?.SentTimestamp)
   return Number.isSafeInteger(sent) && sent > 0 ? sent : undefined
 }
 
-/** The source of a dead-letter queue as the program names it: `orders.eu` for `orders-eu` in `orders.eu.dlq`. */
+/** Returns the program's name of a source: `orders.eu` for `orders-eu` in `orders.eu.dlq`. */
 const named = (source: string, queue = ""): string => {
   const home = queue.replace(/\.dlq(\.parked)?$/, "")
   return Result.match(Names.parse(home), {
@@ -94,7 +97,7 @@ const named = (source: string, queue = ""): string => {
   })
 }
 
-/** The metadata of a dead letter that SQS itself has moved here; the message says where it was, and nothing else. */
+/** Returns the metadata of a dead letter that SQS has moved here; the message contains only its source. */
 const movedBySqs = (
   { Attributes }: Received,
   metadata: Metadata.Metadata,
@@ -122,7 +125,7 @@ const headersOf = (
   const { AWSTraceHeader: trace, MessageGroupId: group } = system
   const isBare = trace === undefined && group === undefined && !Wire.hasHeaders(attributes)
   if (isBare) return noHeaders
-  // A handler sees them, and the next copy carries them. To assign one named `__proto__` would lose it.
+  // Handlers and later copies see them. An assignment would lose a header named `__proto__`.
   return Object.freeze({
     ...packed(attributes[Wire.headersAttribute]?.StringValue),
     ...Object.fromEntries(
@@ -133,11 +136,14 @@ const headersOf = (
   })
 }
 
-/** An attribute as a header: text and numbers as they are, bytes as base64. */
+/** Returns an attribute as a header: text and numbers unchanged, bytes as base64. */
 export const textOf = ({ BinaryValue, StringValue }: MessageAttributeValue): string =>
   StringValue ?? Buffer.from(BinaryValue ?? []).toString("base64")
 
-/** The headers that share an attribute. One that holds none is a foreign producer's, and a header itself. */
+/**
+ * Returns the headers that share an attribute. If it holds none, it is a foreign producer's attribute, and a header
+ * itself.
+ */
 const packed = (text: string | undefined): Record<string, string> => {
   if (text === undefined) return {}
   const json = jsonOf(text)

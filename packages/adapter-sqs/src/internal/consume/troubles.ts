@@ -1,24 +1,24 @@
 /**
- * The trouble of a subscription's polls, or of its settlements: SQS refuses them, the queue is gone, or calls have failed for
- * longer than a moment, whether SQS answers 5xx, throttles, or gives no answer.
+ * The trouble of a subscription's polls or settlements: SQS refuses them, the queue is missing, or calls have failed
+ * for longer than a moment (5xx, throttling, no answer).
  */
 import { type BrokerError, Trouble } from "@requeue/core/port"
 import type * as Effect from "effect/Effect"
 import { isTransient } from "../toBrokerError.ts"
 
-/** The trouble of one kind of calls. */
+/** The trouble of one kind of call. */
 export interface CallTrouble extends Pick<Trouble.Tracker, "current"> {
   readonly failed: (error: BrokerError.BrokerError) => void
   readonly over: () => void
 }
 
-/** Whether time alone may end it: the connection is lost, or SQS is busy for a while. */
+/** Whether the error may pass with time: the connection is lost, or SQS is busy. */
 const passes = (error: BrokerError.BrokerError): boolean => isTransient(error) || error.reason === "QueueFull"
 
-/** Milliseconds after which such failures in a row are no longer those of one moment, in which all calls fail. */
+/** Milliseconds after which consecutive failures are a trouble: shorter ones may be a single incident. */
 const moment = 200
 
-/** No trouble, at first. `now` returns milliseconds since the epoch. */
+/** Starts without trouble. `now` returns milliseconds since the epoch. */
 export const make = (env: {
   readonly queue: string
   readonly now: () => number
@@ -26,7 +26,7 @@ export const make = (env: {
 }): CallTrouble => {
   const { fork, now, queue } = env
   const tracker = Trouble.track(queue, now)
-  /** When the first failure of those in a row came. */
+  /** Time of the first consecutive failure. */
   let first: number | undefined
 
   return {

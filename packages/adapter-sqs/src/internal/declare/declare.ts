@@ -1,9 +1,9 @@
 /**
- * Declares queues: finds them by name, creates those that are missing and may be created, and compares them with their
- * plan.
+ * Declares queues: finds them by name, creates missing ones if allowed, and compares them with their plan.
  *
- * Queues that exist are not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a
- * producer makes it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
+ * Existing queues are not changed, with two exceptions in mode `create`: a queue without a redrive policy, for example
+ * created by a producer, gets the planned one, and a dead-letter queue that accepts only named queues gets one more
+ * name.
  */
 import { BrokerError, ConfigurationError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -16,24 +16,24 @@ import { allowanceOf, redriveOf } from "./verify.ts"
 
 export type { Queue } from "./queueCalls.ts"
 
-/** The queues of a program, as far as they are known. */
+/** The known queues of a program. */
 export interface Queues {
-  /** The queue of this name, asked once. A queue that is missing is made as a producer's, where it may be. */
+  /** Returns the queue of this name, requested once. Creates a missing queue as a producer does, if allowed. */
   readonly find: (queue: string) => Effect.Effect<QueueCalls.Queue, BrokerError.BrokerError>
-  /** The queue of this name, asked once. Fails with `QueueMissing`, and makes nothing. */
+  /** Returns the queue of this name, requested once. Fails with `QueueMissing`; never creates it. */
   readonly see: (queue: string) => Effect.Effect<QueueCalls.Queue, BrokerError.BrokerError>
   /**
-   * Makes, verifies or finds all queues of a consumer; fails when they cannot keep its policy.
+   * Creates, verifies or finds all queues of a consumer. Fails if they do not fit its policy.
    *
-   * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, since
+   * @param lease longest run of a handler without a lease extension, in milliseconds. Default: 0, since
    *   consumers extend their leases
    */
   readonly ensure: (request: Plan.Request, lease?: number) => Effect.Effect<QueueCalls.Queue, BrokerError.BrokerError>
-  /** The plan, as it is for a queue to which SQS moves messages of others. */
+  /** Returns the plan, adapted to a queue to which SQS moves messages of other queues. */
   readonly adapted: (plan: Plan.Plan) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>
-  /** The attributes of the plan's queues as they are on SQS. */
+  /** Returns the attributes of the plan's queues on SQS. */
   readonly inspect: (plan: Plan.Plan) => Effect.Effect<Plan.Found, BrokerError.BrokerError>
-  /** Forgets a queue that turned out to be deleted. */
+  /** Forgets a deleted queue. */
   readonly forget: (queue: string) => void
 }
 
@@ -51,7 +51,7 @@ const isMissing = ({ reason }: BrokerError.BrokerError): boolean => reason === "
 
 const isUnsupported = ({ reason }: BrokerError.BrokerError): boolean => reason === "Unsupported"
 
-/** A queue that was made just now may not be known to all servers for a second. */
+/** Repeats a call for a moment: not all servers know a new queue within a second. */
 const untilKnown = <A>(effect: Effect.Effect<A, BrokerError.BrokerError>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(effect, { while: isMissing, schedule: Schedule.spaced(500), times: 6 })
 
@@ -60,7 +60,7 @@ const orUndefined = <A>(
 ): Effect.Effect<A | undefined, BrokerError.BrokerError> =>
   Effect.catchIf(effect, isMissing, () => Effect.succeed(undefined))
 
-/** Creates a queue, and answers false when it was there. One that may be of another account is never created. */
+/** Creates a queue; returns false if it exists. Never creates a queue that may belong to another account. */
 const createOne = Effect.fnUntraced(function* (
   calls: QueueCalls.QueueCalls,
   planned: Plan.Queue,
@@ -73,7 +73,7 @@ const createOne = Effect.fnUntraced(function* (
   return true
 })
 
-/** Lets SQS move messages from one queue to the other. A dead-letter queue that lets in every queue stays as it is. */
+/** Lets SQS move messages from one queue to the other. A dead-letter queue that accepts every queue is not changed. */
 const connect = Effect.fnUntraced(function* (
   calls: QueueCalls.QueueCalls,
   work: Plan.Queue,
@@ -88,7 +88,7 @@ const connect = Effect.fnUntraced(function* (
   const isFull = sources.length >= Plan.allowedSources
   if ((isNew || permission === "byQueue") && !sources.includes(arn) && !isFull) {
     const policy = { RedriveAllowPolicy: Plan.redriveAllowPolicy([...sources, arn]) }
-    // It only keeps others out, and servers for development do not know it.
+    // This policy only restricts other queues, and development servers do not support it.
     yield* Effect.catchIf(calls.change(letters, policy), isUnsupported, ({ detail }) => Log.info(detail))
   }
   yield* calls.change(work, { RedrivePolicy: Plan.redrivePolicy(work, target["QueueArn"]!) })
@@ -103,7 +103,7 @@ const create = Effect.fnUntraced(function* (calls: QueueCalls.QueueCalls, { queu
   yield* connect(calls, work, letters, made.has(letters))
 })
 
-/** No queue is known yet. */
+/** Starts without known queues. */
 export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues => {
   const calls = QueueCalls.make(client)
 

@@ -12,11 +12,11 @@ export interface Queue {
   /** The name that SQS uses. */
   readonly name: Names.Name
   readonly role: "work" | "dead letters"
-  /** All attributes but those that hold ARNs. */
+  /** All attributes except those with ARNs. */
   readonly attributes: Attributes
-  /** Where SQS moves a message that is received more often than so; `undefined` for nowhere. */
+  /** Where SQS moves a message with more receives than `maxReceiveCount`; `undefined` for nowhere. */
   readonly redrive: { readonly to: Names.Name; readonly maxReceiveCount: number } | undefined
-  /** The queue whose messages SQS may move here; `undefined` for none in particular. */
+  /** The queue whose messages SQS may move here; `undefined` if not planned. */
   readonly redriveFrom: Names.Name | undefined
 }
 
@@ -31,15 +31,13 @@ export interface Plan {
   readonly tags: Attributes
   /** Receives of one copy that the policy needs; the queue's `maxReceiveCount` must be above it. */
   readonly receives: number
-  /**
-   * Milliseconds for which the policy's retries may keep one copy in the queue; 0 where that is unlimited or not known.
-   */
+  /** Milliseconds for which the policy's retries may keep one copy in the queue; 0 if unlimited or unknown. */
   readonly lasts: number
-  /** Sentences for the user about limits of the plan. */
+  /** Notes for the user about limits of the plan. */
   readonly notes: ReadonlyArray<string>
 }
 
-/** The attributes of a queue for people: names and values, redrive policies in words. */
+/** Returns the attributes of a queue for display, redrive policies in words. */
 export const listed = ({ attributes, redrive, redriveFrom }: Queue): ReadonlyArray<readonly [string, string]> => [
   ...Object.entries(attributes),
   ...(redrive === undefined

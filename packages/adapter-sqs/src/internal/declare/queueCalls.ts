@@ -1,4 +1,4 @@
-/** Calls about queues: they are found by name, created, and their attributes are read and set. */
+/** Calls about queues: find them by name, create them, read and set their attributes. */
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { textIn, textListIn, textsIn } from "../answer.ts"
@@ -24,22 +24,22 @@ export type QueueClient = Pick<
   | "accountId"
 >
 
-/** The calls, and the queues that they have found. A queue that is missing fails with `QueueMissing`. */
+/** The calls, and the queues that they have found. They fail with `QueueMissing` if a queue is missing. */
 export interface QueueCalls {
-  /** A queue that was found before, by the name that the program uses. */
+  /** Returns a queue that was found before, by the program's name. */
   readonly known: (queue: string) => Queue | undefined
   /** Finds a queue, once. */
   readonly locate: (planned: PlannedQueue) => Effect.Effect<Queue, BrokerError.BrokerError>
   /**
-   * Whether the queue is of the account of the credentials, or has no account in its name; false where that is not known.
-   * SQS creates and changes queues in that account alone.
+   * Whether the queue belongs to the account of the credentials, or has no account in its name; false if unknown. SQS
+   * creates and changes queues only in that account.
    */
   readonly isOurs: (planned: PlannedQueue) => Effect.Effect<boolean>
   readonly create: (planned: PlannedQueue, tags: Attributes) => Effect.Effect<void, BrokerError.BrokerError>
   readonly attributes: (planned: PlannedQueue) => Effect.Effect<Attributes, BrokerError.BrokerError>
-  /** The URLs of the queues from which SQS moves messages to this one. */
+  /** Returns the URLs of the queues from which SQS moves messages to this one. */
   readonly sources: (planned: PlannedQueue) => Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError>
-  /** The attributes of another queue, for the sake of this one. */
+  /** Returns the attributes of another queue that this one depends on. */
   readonly attributesAt: (planned: PlannedQueue) => (url: string) => Effect.Effect<Attributes, BrokerError.BrokerError>
   readonly change: (planned: PlannedQueue, attributes: Attributes) => Effect.Effect<void, BrokerError.BrokerError>
   readonly forget: (queue: string) => void
@@ -48,10 +48,10 @@ export interface QueueCalls {
 const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
-/** The account of the credentials, as far as their source tells it. Wrong ones are told by the first call. */
+/** Returns the account of the credentials, if their source reports it. Other errors are left to the first call. */
 const ownAccount = ({ accountId }: QueueClient): Promise<string | undefined> => accountId().catch(() => undefined)
 
-/** SQS says of a queue in another account what it says of one that this identity may not use. */
+/** For a queue in another account, SQS does not distinguish a missing queue from a missing permission. */
 const explained =
   ({ name: { account, name } }: PlannedQueue) =>
   (error: BrokerError.BrokerError): BrokerError.BrokerError =>
@@ -62,11 +62,11 @@ const explained =
           operation: error.operation,
           queue: error.queue,
           reason: "QueueMissing",
-          detail: `there is no queue ${name} in account ${account}, or it is not for this identity`,
+          detail: `there is no queue ${name} in account ${account}, or this identity may not use it`,
           remedy: Names.inAccount(account)
         })
 
-/** No queue is known yet. */
+/** Starts without known queues. */
 export const make = (client: QueueClient): QueueCalls => {
   const known = new Map<string, Queue>()
 

@@ -1,6 +1,7 @@
 /**
- * A plan for a queue that is itself the dead-letter queue of others. What SQS moves there has been received as often as
- * their `maxReceiveCount` says, and its count goes on: the queue's own must lie above both, or SQS moves it on unseen.
+ * A plan for a queue that is also a dead-letter queue. The messages that SQS moves there keep their receive count, up
+ * to the source's `maxReceiveCount`. The queue's own `maxReceiveCount` must be higher than that plus its policy's
+ * receives, or SQS moves the messages on unseen.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html
  */
@@ -11,7 +12,7 @@ import type { Plan, Queue } from "./objects.ts"
 import type { QueueCalls } from "./queueCalls.ts"
 import { allowanceOf, redriveOf } from "./verify.ts"
 
-/** Who may not ask, and a server that cannot tell, does not know. */
+/** Returns `undefined` without the permission, or if the server does not support the call. */
 const orUnknown = <A>(
   effect: Effect.Effect<A, BrokerError.BrokerError>
 ): Effect.Effect<A | undefined, BrokerError.BrokerError> =>
@@ -21,7 +22,7 @@ const orUnknown = <A>(
     () => Effect.undefined
   )
 
-/** The most receives that a message brings with it; `undefined` where there are sources that do not tell. */
+/** Returns the highest number of receives that a moved message can have; `undefined` if a source does not report it. */
 const receivesOf = Effect.fnUntraced(function* (planned: Queue, calls: QueueCalls) {
   const sources = yield* orUnknown(calls.sources(planned))
   if (sources === undefined) {
@@ -43,7 +44,7 @@ const withReceives = (plan: Plan, before: number | undefined): Plan => {
   return { ...plan, queues, receives }
 }
 
-/** The plan, with the receives that messages may bring with them. Where these are not known, it has no backstop. */
+/** Returns the plan with the receives of moved messages. If these are unknown, the plan has no backstop. */
 export const adapted = (plan: Plan, calls: QueueCalls): Effect.Effect<Plan, BrokerError.BrokerError> =>
   receivesOf(plan.queues.at(-1)!, calls).pipe(
     Effect.map((before) => (before === 0 ? plan : withReceives(plan, before))),

@@ -1,9 +1,11 @@
-/** The region of a queue, which its ARN or URL may tell. Pure. */
+/** The region of a queue, from its ARN or URL. Pure. */
 import { ConfigurationError } from "@requeue/core/port"
 import type { Settings } from "../../SqsOptions.ts"
 import type * as Names from "../names.ts"
 
-/** A call goes to the region of its connection, whatever the queue's name says: it would be another queue. */
+/**
+ * Returns an error for a queue in another region. Calls go to the connection's region, and would reach another queue.
+ */
 export const inOtherRegion = (
   given: string,
   { region }: Names.Name,

@@ -1,18 +1,18 @@
 /**
- * How long a policy keeps one copy of a message in its queue. SQS deletes a message at a certain age. A message that is
- * hidden until its retry grows older, and a copy starts at age 0.
+ * How long a policy keeps one copy of a message in its queue. SQS deletes messages at a certain age. A message ages
+ * while it is hidden until its retry; a copy starts at age 0.
  */
 import { Backoff, RetryPolicy } from "@requeue/core/port"
 import * as Limits from "../limits.ts"
 
-/** The longest delay of a policy's backoff, in milliseconds. */
+/** Returns the longest delay of a policy's backoff, in milliseconds. */
 export const longestDelay = ({ backoff, ...retry }: RetryPolicy.RetryPolicy): number => {
   const listed = RetryPolicy.schedule({ ...retry, backoff }).map(({ delay: [, high] }) => high)
   const isAll = listed.length < RetryPolicy.scheduleLimit
   return Math.max(0, ...listed, isAll || backoff === undefined ? 0 : Backoff.longest(backoff))
 }
 
-/** The longest time that one copy is retried by hiding it, in milliseconds; 0 where it is unlimited. */
+/** Returns the longest time for which one copy is retried by hiding, in milliseconds; 0 if unlimited. */
 export const longest = (retry: RetryPolicy.RetryPolicy): number => {
   const { schedule, worstCase } = RetryPolicy.describe(retry)
   if (worstCase === Number.POSITIVE_INFINITY) return 0

@@ -1,4 +1,4 @@
-/** Compares the queues that exist with those that a plan needs. Pure. */
+/** Compares existing queues with a plan. Pure. */
 import { Delay } from "@requeue/core/port"
 import * as Limits from "../limits.ts"
 import * as Names from "../names.ts"
@@ -14,7 +14,7 @@ export interface Finding {
   readonly planned: string | undefined
   readonly found: string | undefined
   readonly isGood: boolean
-  /** Whether a consumer starts although the attribute is wrong. Default: it does not, because the policy cannot be kept. */
+  /** Whether a consumer starts although the attribute is wrong. Default: it does not start. */
   readonly mayStart?: true | undefined
   readonly detail: string
   /** Empty if nothing is needed. */
@@ -124,7 +124,7 @@ const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Ver
   return good(kept)
 }
 
-/** @param lease milliseconds for which a delivery stays ours without an extension */
+/** @param lease longest run of a handler without a lease extension, in milliseconds */
 const visibility = (found: Attributes, lease: number): Verdict => {
   const given = time(found["VisibilityTimeout"])
   return numberOf(found["VisibilityTimeout"]) * 1000 < lease
@@ -135,11 +135,11 @@ const visibility = (found: Attributes, lease: number): Verdict => {
     : good(given)
 }
 
-/** The plan does not hold, but consumers run. */
+/** The attribute differs from the plan, but consumers can run. */
 const wrong = (detail: string, remedy: string): Verdict => ({ isGood: false, mayStart: true, detail, remedy })
 const notice = (detail: string, remedy: string): Verdict => ({ isGood: true, detail, remedy })
 
-/** A dead-letter queue with a redrive policy dead-letters letters that are browsed often. */
+/** A redrive policy on a dead-letter queue moves letters that are browsed often. */
 const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefined => {
   const there = redriveOf(found)
   if (there === undefined) return undefined
@@ -180,7 +180,7 @@ const encryption = ({ attributes: planned }: Queue, found: Attributes): readonly
   const wanted = planned["KmsMasterKeyId"] ?? (planned["SqsManagedSseEnabled"] === "true" ? "sqs" : "none")
   const isPlain = planned["KmsMasterKeyId"] === undefined
   if (by === wanted || (isPlain && key === undefined && managed === undefined)) return undefined
-  // A queue with less encryption than planned holds messages that a key should protect.
+  // A queue with weaker encryption than planned may hold messages that a key should protect.
   const report = !isPlain || by === "none" ? wrong : notice
   const verdict = report(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
   return [isPlain ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
@@ -223,7 +223,7 @@ const verdictsOf = (
 /**
  * Compares every attribute that matters, of every queue of the plan.
  *
- * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, since
+ * @param lease longest run of a handler without a lease extension, in milliseconds. Default: 0, since
  *   consumers extend their leases
  */
 export const verify = (plan: Plan, found: Found, lease = 0): ReadonlyArray<Finding> =>

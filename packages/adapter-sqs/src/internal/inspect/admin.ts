@@ -8,15 +8,15 @@ import * as Names from "../names.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import { browse, type Dependencies } from "./browse.ts"
 
-/** Queues that are counted at a time, each by a connection of its own. */
+/** Queues that are counted concurrently, each with one connection. */
 const atOnce = 64
 
-/** Messages that a purge removes at a time. */
+/** Messages per page of a purge. */
 const pageSize = 160
 
 const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
 
-/** Fails with `QueueMissing` where there is no such queue. */
+/** Returns the counts of a queue. Fails with `QueueMissing`. */
 const counts = ({ client, queues }: Dependencies, queue: string) =>
   Effect.gen(function* () {
     const { url } = yield* queues.see(queue)
@@ -41,8 +41,8 @@ const counts = ({ client, queues }: Dependencies, queue: string) =>
   })
 
 /**
- * Browses and removes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in flight, and
- * may be called once in a minute.
+ * Browses and removes until the queue is empty. `PurgeQueue` would also delete messages in flight, and is limited to
+ * once per minute.
  */
 const purge = ({ next, remove }: Broker.Browser): Effect.Effect<number, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -55,7 +55,7 @@ const purge = ({ next, remove }: Broker.Browser): Effect.Effect<number, BrokerEr
     return count
   })
 
-/** Of names without an account, SQS tells the account. A queue that is missing is the same as no other. */
+/** Whether two names are the same queue. SQS resolves names without an account. A missing queue equals no other. */
 const isSame = ({ queues, settings }: Dependencies, one: string, other: string) =>
   Effect.gen(function* () {
     const both = Result.all([Names.parse(one), Names.parse(other)])
@@ -77,7 +77,7 @@ const isSame = ({ queues, settings }: Dependencies, one: string, other: string) 
 const missing = { ready: 0, inFlight: 0, delayed: 0, isMissing: true }
 
 /**
- * The numbers of a queue as SQS tells them, and why not the others.
+ * Returns the numbers that SQS reports for a queue, and why others are missing.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
  */
 const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlog.Backlog => ({
@@ -93,9 +93,9 @@ const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlo
     ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
     ...(delayed === 0 && inFlight === 0
       ? {}
-      : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
+      : { backoff: "SQS does not report when hidden and delayed messages are due" }),
     ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
-    consumers: "SQS has no connections, so it does not know who consumes"
+    consumers: "SQS has no connections, so it does not know its consumers"
   }
 })
 

@@ -1,6 +1,6 @@
 /**
- * Browses a queue: receives messages page by page, holds them, and removes the chosen ones. SQS counts the receives. Of a
- * FIFO group, it shows what one receive brings, and the rest when that is removed.
+ * Browses a queue: receives messages page by page, holds them, and removes the chosen ones. SQS counts the receives. Of
+ * a FIFO group it shows the messages of one receive, and the rest once these are removed.
  */
 import { type Broker, BrokerError, type Delivery, Timers } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
@@ -20,27 +20,27 @@ import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import * as Wire from "../wire.ts"
 import * as Hold from "./hold.ts"
 
-/** The longest lease in milliseconds: a program that ends without returning its messages hides them for so long. */
+/** The longest lease in milliseconds: a program that ends without returning its messages hides them this long. */
 const longestLease = 60_000
 
-/** The longest lease in milliseconds that is not doubled. A redrive ends when it is shown nothing for so long. */
+/** The longest lease in milliseconds that is not doubled. A redrive ends after this time without messages. */
 const shortLease = 10_000
 
 /**
- * The lease of a browsed message. It is twice that of a consumer's, because up to 100,000 are extended in turn. A short one stays
- * short: the messages of a receive whose answer is lost must be back before a redrive ends.
+ * Returns the lease of a browsed message: twice a consumer's, because up to 100,000 are extended in turn. A short one
+ * is not doubled: messages of a lost response must return before a redrive ends.
  */
 const leaseOf = (ofConsumers: number): number =>
   ofConsumers <= shortLease ? ofConsumers : Math.min(longestLease, 2 * ofConsumers)
 
-/** Receives at a time, and the bytes that they should bring at most. */
+/** Concurrent receives, and the maximum bytes that they should return. */
 const parallel = 16
 const pageBytes = 4 * 2 ** 20
 
-/** Milliseconds that a receive waits for messages. With none, SQS asks only some of its servers. */
+/** Milliseconds that a receive waits for messages. With 0, SQS asks only some of its servers. */
 const waitTime = 1000
 
-/** Milliseconds for which the end waits for receives under way: they have waited by then. */
+/** Milliseconds for which closing waits for running receives, which end by then. */
 const lastGrace = waitTime + 2000
 
 export interface Dependencies {
@@ -59,23 +59,28 @@ const noDelayed = (queue: string): BrokerError.BrokerError =>
     operation: "browse",
     queue,
     reason: "Unsupported",
-    detail: "SQS shows no message before it is due"
+    detail: "SQS does not show a message before it is due"
   })
 
 const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
-/** Receives up to so many messages, and ends with an error of a receive. Asked while receives are under way, it ends with them. */
+/**
+ * Makes a function that receives up to a number of messages, and fails if a receive fails. A call while receives run
+ * ends with them.
+ */
 const rounds = (
   poll: Receive.Receive<Message>,
   keep: (messages: ReadonlyArray<Message>, receivedAt: number) => void,
   now: () => number
 ) => {
   let current: Promise<BrokerError.BrokerError | undefined> | undefined
-  /** Receives whose messages make a page, if all are as large as the largest of the round before: SQS tells no size before. */
+  /**
+   * Receives that fit a page if all messages are as large as the largest of the last round: SQS does not report sizes.
+   */
   let fitting = 1
 
-  /** Keeps what comes, whether or not a call still waits for it, and answers the bytes of the largest message. */
+  /** Keeps received messages, even if no call waits for them, and returns the size of the largest. */
   const receive = (count: number) => {
     const receivedAt = now()
     return new Promise<BrokerError.BrokerError | number>((resolve) =>
@@ -105,9 +110,9 @@ const rounds = (
 const begun: Broker.Coverage = { isWhole: false, hidden: 0 }
 
 /**
- * Opens a browser; `counts` counts the messages of its queue.
+ * Opens a browser. `counts` counts the messages of its queue.
  *
- * Long, because pages, what is held, and what receives bring when no call waits for them any more share one state.
+ * Long, because pages, held messages and late receives share one state.
  */
 export const browse = (
   env: Dependencies,
@@ -124,7 +129,7 @@ export const browse = (
     const url = () => address
     const hold = Hold.make(queue, ReceiptCalls.make({ client, queue, url, fork }), visibilityTimeout, now)
     const count = Effect.orElseSucceed(counts, (): Partial<Broker.Counts> => ({}))
-    /** Messages that were ready when the queue was opened, and those that came since. */
+    /** Messages that were ready at the start, and messages received since. */
     let [counted, received] = [Number.POSITIVE_INFINITY, 0]
     let unshown: Array<Delivery.Delivery> = []
     let [isOpen, isClosed] = [false, false]
@@ -164,7 +169,7 @@ export const browse = (
     )
     let due = now()
     const pause = Effect.suspend(() => {
-      // An extension that takes longer than that is followed by the next one at once.
+      // If an extension takes longer, the next one follows immediately.
       due = Math.max(due + visibilityTimeout / 3, now())
       return Effect.sleep(Duration.millis(due - now()))
     })
@@ -186,12 +191,12 @@ export const browse = (
         const page = unshown.splice(0, most)
         if (page.length === 0) {
           if (error !== undefined) return yield* error
-          // With nothing held, it is others that have the first messages of groups.
+          // If nothing is held, other consumers have the first messages of the groups.
           const ready = fifo && hold.size() > 0 ? (yield* count).ready : 0
           const hidden = ready === undefined ? undefined : Math.max(0, Math.min(ready, counted - received))
           browsed = { isWhole: wanted > 0 && received >= counted, hidden }
         }
-        // Within its group, a FIFO queue has an order, which need not be that of ages.
+        // A FIFO queue has an order within each group, which need not be that of ages.
         return (fifo ? page : page.toSorted(byAge)).map((delivery) => ({ delivery, due: undefined }))
       }),
       remove: hold.remove,

@@ -1,4 +1,4 @@
-/** A queue's plan for operators: it is shown, compared with the queues of SQS, and carried out. */
+/** A queue's plan for operators: shows it, compares it with the queues on SQS, and creates them. */
 import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { decode, type Settings } from "../../SqsOptions.ts"
@@ -34,7 +34,7 @@ const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string =
   return inFlightLimit === 0 ? "delayed copies" : "visibility; delayed copies beyond 12h from receipt"
 }
 
-/** The names of queues on SQS, by those that the program uses. */
+/** Returns the names of queues on SQS, keyed by the program's names. */
 const namesOf = ({ queues }: SqsPlan.Plan): ReadonlyMap<string, string> =>
   new Map(queues.map(({ name, queue }) => [queue, name.name]))
 
@@ -48,7 +48,13 @@ const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.PlanRequest): Reado
   const theirs = plan.queues.flatMap(({ name, redrive }) =>
     redrive === undefined
       ? []
-      : [{ from: name.name, to: redrive.to.name, label: `given up by SQS after ${redrive.maxReceiveCount} receives` }]
+      : [
+          {
+            from: name.name,
+            to: redrive.to.name,
+            label: `dead-lettered by SQS after ${redrive.maxReceiveCount} receives`
+          }
+        ]
   )
   return [...ours, ...theirs]
 }
@@ -62,7 +68,7 @@ const toPlan = (plan: SqsPlan.Plan, request: Adapter.PlanRequest, settings: Sett
   notes: plan.notes
 })
 
-/** Attributes that are not as planned, although a consumer can run with them. */
+/** Returns attributes that differ from the plan, but with which a consumer can run. */
 const differences = ({ attributes, redrive }: SqsPlan.Queue, found: SqsPlan.Attributes): ReadonlyArray<string> => {
   const others = Object.keys(attributes).filter((name) => found[name] !== attributes[name])
   const unset = redrive !== undefined && redriveOf(found) === undefined ? ["RedrivePolicy"] : []
@@ -89,7 +95,7 @@ const toFinding =
   })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
-  // An operator who asks for queues gets them, also where the program itself may not create any.
+  // Operators may create queues even if the program is not configured to.
   const queues = Queues.make(yield* connect(settings), { ...settings, queues: "create" })
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings),
@@ -110,7 +116,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-/** The adapter's part of the command line. */
+/** The adapter's part of the CLI. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
 /**
- * The event that an event source mapping gives to a function, and its records as messages of SQS. Pure.
+ * The event of an event source mapping, and its records as SQS messages. Pure.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
@@ -12,7 +12,7 @@ import { fromBase64 } from "../wire.ts"
 export interface SqsMessageAttribute {
   readonly dataType: string
   readonly stringValue?: string | undefined
-  /** In base64. */
+  /** Base64. */
   readonly binaryValue?: string | undefined
 }
 
@@ -44,12 +44,12 @@ const isText = (value: unknown): value is string => typeof value === "string" &&
 export interface Source {
   readonly name: string
   readonly region: string
-  /** `undefined` where it is not known. */
+  /** `undefined` if unknown. */
   readonly account: string | undefined
 }
 
 const isOf = (arn: string, { account, name, region }: Source): boolean => {
-  // The region tells the partition, and no region is in two.
+  // The partition is not compared: it follows from the region.
   const [, , service, foundRegion, foundAccount, found] = arn.split(":")
   const isQueue = service === "sqs" && found === name && foundRegion === region
   return isQueue && (account === undefined || foundAccount === account)
@@ -58,23 +58,23 @@ const isOf = (arn: string, { account, name, region }: Source): boolean => {
 const told = ({ account, name, region }: Source): string =>
   `${name} of ${account === undefined ? "" : `account ${account} in `}${region}`
 
-/** The first fault of a record. Without its count of receives, every attempt would be the first. */
+/** Returns the first fault of a record. Without its receive count, every attempt would be the first. */
 const faultOf = (record: SqsRecord, source: Source): readonly [field: string, detail: string] | undefined => {
-  if (typeof record !== "object" || record === null) return ["", "it is no record"]
+  if (typeof record !== "object" || record === null) return ["", "it is not a record"]
   const { attributes, body, eventSourceARN: arn, messageId, receiptHandle } = record
   if (!isText(messageId)) return [".messageId", "it is empty, and an answer could not name it"]
   if (!isText(receiptHandle)) return [".receiptHandle", "it is empty"]
-  if (typeof body !== "string") return [".body", "it is no text"]
+  if (typeof body !== "string") return [".body", "it is not text"]
   if (!(Number(attributes?.ApproximateReceiveCount) >= 1))
-    return [".attributes.ApproximateReceiveCount", "it is no number"]
+    return [".attributes.ApproximateReceiveCount", "it is not a number"]
   if (isText(arn) && isOf(arn, source)) return undefined
   return [".eventSourceARN", `it is ${String(arn)}, the handler is for the queue ${told(source)}`]
 }
 
 /**
- * Why an event is refused; `undefined` for one from this queue.
+ * Returns why an event is refused; `undefined` for a valid event from this queue.
  *
- * An event with a record that cannot be read is refused as a whole, so that all its messages come again. Else Lambda
+ * An event with an unreadable record is refused as a whole, and all its messages are redelivered. Otherwise Lambda
  * would delete the message of that record, since the response could not name it.
  */
 export const refusal = (event: SqsEvent, source: Source): ConfigurationError.ConfigurationError | undefined => {
@@ -86,7 +86,7 @@ export const refusal = (event: SqsEvent, source: Source): ConfigurationError.Con
       remedy: `Map the function to the SQS queue ${source.name}, and to nothing else; or name the handler's queue by its ARN`
     })
   const records: unknown = event?.Records
-  if (!Array.isArray(records)) return refuse("Records", "it is no list")
+  if (!Array.isArray(records)) return refuse("Records", "it is not a list")
   for (const [index, record] of event.Records.entries()) {
     const fault = faultOf(record, source)
     if (fault !== undefined) return refuse(`Records[${index}]${fault[0]}`, fault[1])
@@ -94,7 +94,7 @@ export const refusal = (event: SqsEvent, source: Source): ConfigurationError.Con
   return undefined
 }
 
-/** The messages of an event that is not refused. */
+/** Returns the messages of a valid event. */
 export const toMessages = ({ Records }: SqsEvent): ReadonlyArray<Message> => Records.map(toMessage)
 
 const toMessage = ({ attributes, body, messageAttributes, messageId, receiptHandle }: SqsRecord): Message => ({
@@ -105,7 +105,7 @@ const toMessage = ({ attributes, body, messageAttributes, messageId, receiptHand
   MessageAttributes: attributesIn(messageAttributes, toAttribute)
 })
 
-/** An attribute with the names that it has on SQS. Bytes that are not in base64 are the text that they are. */
+/** Converts an attribute to SQS's form. Bytes that are not valid base64 are kept as text. */
 const toAttribute = ({ binaryValue, dataType, stringValue }: Partial<Record<keyof SqsMessageAttribute, unknown>>) => {
   const bytes = isText(binaryValue) ? fromBase64(binaryValue) : undefined
   if (isText(binaryValue) && bytes === undefined) return { DataType: "String", StringValue: binaryValue }

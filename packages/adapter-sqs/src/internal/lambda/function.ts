@@ -1,4 +1,4 @@
-/** A function on Lambda: the services that its invocations share, and the course of one invocation. */
+/** A Lambda function: the services that its invocations share, and the run of one invocation. */
 import type { Consumer } from "@requeue/core"
 import { Broker, BrokerError, ConfigurationError } from "@requeue/core/port"
 import * as Data from "effect/Data"
@@ -21,56 +21,56 @@ import { refusal, type SqsEvent, toMessages } from "./event.ts"
 import * as Invocation from "./invocation.ts"
 import * as Options from "./options.ts"
 
-/** The context that Lambda gives to a function beside the event, as far as it is needed. */
+/** The part of Lambda's context that the function needs. */
 export interface LambdaContext {
   readonly getRemainingTimeInMillis: () => number
 }
 
-/** The response of a function: the messages that come again. */
+/** The response of a function: the messages to redeliver. */
 export interface SqsBatchResponse {
   batchItemFailures: Array<{ itemIdentifier: string }>
 }
 
-/** The error of an invocation that left messages undone, where the response cannot name them. */
+/** The error of an invocation that left messages unfinished, if the response cannot name them. */
 export class MessagesNotDone extends Data.TaggedError("MessagesNotDone")<{
   readonly queue: string
-  /** SQS's ids of the messages that come again. */
+  /** SQS's ids of the messages that are redelivered. */
   readonly messageIds: ReadonlyArray<string>
 }> {
   override get message() {
-    return `${this.messageIds.length} messages of ${this.queue} come again; those that are done have been deleted`
+    return `${this.messageIds.length} messages of ${this.queue} are redelivered; completed messages have been deleted`
   }
 }
 
-/** A Lambda function as an Effect: from an event to the messages that come again. */
+/** A Lambda function as an Effect: from an event to the messages to redeliver. */
 export type Lambda = (
   event: SqsEvent,
   context: LambdaContext
 ) => Effect.Effect<SqsBatchResponse, Consumer.StartError | MessagesNotDone>
 
-/** Called with every message that a handler gets. */
+/** Called with every message that a handler receives. */
 export type Begin = (message: { readonly id: string }) => void
 
-/** Messages that are done, and come again should the mapping not hear of it. */
+/** Number of remembered completed messages: they are redelivered if the mapping does not receive the response. */
 const settledLimit = 10_000
 
-/** The part of the reserve that is kept for the response itself. */
+/** The part of the reserve for the response. */
 const responding = 0.2
 
-/** Milliseconds before the end of the function in which no handler is begun, however small the reserve is. */
+/** Milliseconds before the end of the function in which no handler starts, however small the reserve is. */
 const lastBegin = 1000
 
-/** Milliseconds that a handler has at least before it is interrupted: what is begun with less is an attempt in vain. */
+/** Minimum milliseconds for a handler before it is interrupted: with less, the attempt would be wasted. */
 const leastRun = 500
 
 const noContext = new ConfigurationError.ConfigurationError({
   broker: "sqs",
   field: "context",
-  detail: "it does not tell the time that is left to the function",
+  detail: "it does not report the remaining time of the function",
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 
-/** Verifies as long as the function has time to say that it could not. */
+/** Verifies for as long as the function has time to report a failure. */
 const inTime = <A>(verified: Effect.Effect<A, BrokerError.BrokerError>, queue: string, duration: Duration.Duration) =>
   Effect.timeoutOrElse(verified, { duration, orElse: () => Effect.fail(notVerified(queue)) })
 
@@ -84,7 +84,7 @@ const notVerified = (queue: string) =>
     remedy: "Can the function reach SQS? In a VPC it needs an endpoint for SQS, or a NAT gateway"
   })
 
-/** Refuses events of another queue. `from` tells the account: the queue's own name, as far as it does, or its URL. */
+/** Refuses events of another queue. `from` provides the account, from the queue's name or its URL. */
 const refuse = (
   event: SqsEvent,
   from: string,
@@ -95,7 +95,7 @@ const refuse = (
   return refused === undefined ? Effect.void : Effect.fail(refused)
 }
 
-/** The response of an invocation, or its failure where the response cannot name messages. */
+/** Returns the response of an invocation, or fails if the response cannot name messages. */
 const respond = (
   messages: ReadonlyArray<Message>,
   { isDone }: Invocation.Invocation,
@@ -105,7 +105,7 @@ const respond = (
     queue,
     reportBatchItemFailures
   }: {
-    /** The time for it. */
+    /** The remaining time. */
     readonly left: Duration.Duration
     readonly queue: string
     readonly calls: ReceiptCalls.ReceiptCalls
@@ -153,14 +153,14 @@ export const make = (
     let found: Queues.Queue | undefined
     const calls = ReceiptCalls.make({ client, queue, url: () => found!.url, fork })
 
-    /** Verifies the queues. Once they were right, later invocations do not ask again. */
+    /** Verifies the queues until this has succeeded once. */
     const ensure = (lease: number) =>
       Effect.suspend(() => {
         if (found !== undefined) return Effect.succeed(found)
         return Effect.map(queues.ensure(planned, lease), (queueFound) => (found = queueFound))
       })
 
-    /** Runs the handler on all messages, until they are done or no more may begin. Answers how to end what has begun. */
+    /** Runs the handler on all messages until they are done or no more may begin. Returns how to end the rest. */
     const run = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
@@ -170,14 +170,14 @@ export const make = (
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
         )
         yield* Effect.timeoutOption(invocation.answered, left(unbegun))
-        // A handler may go on after its last message is settled. Messages that are not settled yet go back.
+        // A handler may continue after its last message is settled. Unsettled messages are returned.
         return Effect.andThen(
           Effect.suspend(() => consumer.drain(left(reserve))),
           Scope.close(scope, Exit.void)
         )
       })
 
-    /** Gives back all messages of an invocation whose time is nearly over. */
+    /** Returns all messages of an invocation whose time is nearly over. */
     const giveBack = ({ broker }: Invocation.Invocation) =>
       Effect.scoped(broker.subscribe({ ...planned, onDelivery: () => {}, onReconnect: () => {} }))
 
@@ -185,7 +185,7 @@ export const make = (
       Effect.gen(function* () {
         const isLate = Duration.toMillis(left(unbegun)) === 0
         const end = isLate ? giveBack(invocation) : yield* run(invocation, begin, left)
-        // In the background: a call to SQS that hangs must not hold up the response.
+        // Forked: a hanging call to SQS must not delay the response.
         yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * responding))
       })
 

@@ -1,4 +1,4 @@
-/** One invocation of a Lambda function as a broker that has the event's messages and no others. */
+/** One invocation of a Lambda function, as a broker with only the event's messages. */
 import { type Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
@@ -6,15 +6,15 @@ import * as Capabilities from "../capabilities.ts"
 import type { Message } from "../client.ts"
 import * as Subscribe from "./subscribe.ts"
 
-/** An invocation under way. */
+/** A running invocation. */
 export interface Invocation {
   readonly broker: Broker.Service
-  /** Ends when every message is done, or is known to come again. */
+  /** Ends when every message is completed, or known to be redelivered. */
   readonly answered: Effect.Effect<void>
   readonly isDone: (message: Message) => boolean
 }
 
-/** The capabilities of SQS without leases, since the queue's visibility timeout outlasts the function. */
+/** Returns SQS's capabilities without leases, since the queue's visibility timeout outlasts the function. */
 export const capabilities = (settings: Settings): Broker.Service["capabilities"] => ({
   ...Capabilities.make(settings),
   lease: undefined,
@@ -28,17 +28,18 @@ const onlyConsumes = Effect.suspend(() =>
       operation: "invocation",
       reason: "Unsupported",
       detail: "an invocation has its own messages and nothing else",
-      remedy: "Use SqsBroker beside it"
+      remedy: "Use SqsBroker as well"
     })
   )
 )
 
-/** The broker of one invocation. `now` is in milliseconds since the epoch. */
+/** Makes the broker of one invocation. `now` is in milliseconds since the epoch. */
 export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscribe.Invocation): Invocation => {
-  // By themselves, whatever ids and receipt handles they have: one that is not known by its own would be deleted unrun.
+  // A set of the objects, because ids and receipt handles may be equal: a confused message would be deleted without a
+  // run.
   const open = new Set(messages)
   const done = new Set<Message>()
-  // The messages are here already, so that no connection can be lost.
+  // The messages have already arrived, so no connection can be lost.
   const connection = { state: "up", since: now } as const
   let wake = () => {}
   return {

@@ -1,4 +1,4 @@
-/** The options of a Lambda function, their defaults, and the checks that they must pass when the function is loaded. */
+/** The options of a Lambda function, their defaults, and their checks when the function is loaded. */
 import { ConfigurationError, ConsumerOptions, Delay, type OptionNames, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
@@ -8,20 +8,20 @@ import { capabilities } from "./invocation.ts"
 
 /** The options of the broker of a function. */
 export interface LambdaSqs extends SqsOptions.OtherOptions {
-  /** Region and account, as of `SqsOptions`. Default: the function's region. */
+  /** Region and account, as in `SqsOptions`. Default: the function's region. */
   readonly url?: SqsOptions.Options["url"] | undefined
 }
 
-/** The options of a consumer that make sense for one invocation; consumer backoff and a budget of dead letters do not. */
-// One by one, because editors show nothing of what `Pick` has picked.
+/** The consumer options that apply to one invocation, without consumer backoff and the dead-letter budget. */
+// Listed one by one, because editors do not show the docs of members from `Pick`.
 export interface Options {
   /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | undefined
-  /** Delay of retries for which neither handler, error nor policy has one, 0 to 24 hours. Default: 0. */
+  /** Delay of retries if neither handler, error nor policy sets one, 0 to 24 hours. Default: 0. */
   readonly retryDelay?: ConsumerOptions.Options["retryDelay"]
-  /** Number of messages, or of batches for a batch handler, that are handled at a time, 1 to 1,000. Default: 1. */
+  /** Number of messages, or batches for a batch handler, that are handled concurrently, 1 to 1,000. Default: 1. */
   readonly concurrency?: ConsumerOptions.Options["concurrency"]
-  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default: as of a consumer. */
+  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default: as in a consumer. */
   readonly handlerTimeout?: ConsumerOptions.Options["handlerTimeout"]
   /** How to treat delays that SQS cannot honour: `"fail"`, or `"clamp"` to shorten them. Default: `"fail"`. */
   readonly onLimit?: ConsumerOptions.Options["onLimit"]
@@ -32,8 +32,8 @@ export interface Options {
   /** The options of the broker. Default: the function's region, its role, and `queues: "verify"`. */
   readonly sqs?: LambdaSqs | undefined
   /**
-   * Time that is kept back at the end of the function, from 0 to 1 minute, to settle messages. Handlers that still run
-   * then are interrupted. Default: 1 second.
+   * Time reserved at the end of the function to settle messages, from 0 to 1 minute. Handlers that still run then are
+   * interrupted. Default: 1 second.
    */
   readonly reserve?: Delay.DurationInput | undefined
   /** Whether the event source mapping has `ReportBatchItemFailures`. Default: true. See the top of `SqsLambda`. */
@@ -88,7 +88,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
     retryDelay: options.retryDelay,
     concurrency: options.concurrency,
     handlerTimeout: options.handlerTimeout,
-    // A drain may take the rest of the invocation.
+    // Draining may take the rest of the invocation.
     drainTimeout: 0,
     onLimit,
     stackTraces,
@@ -106,7 +106,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
   const { name } = plan.queues.at(-1)!
   return {
     settings,
-    // What waits for others of its group is no reason to hold up the other groups of the event.
+    // Messages that wait for others of their group must not block the other groups of the event.
     consumer: name.fifo ? { ...consumer, prefetch: Limits.batch } : consumer,
     planned,
     /** The queue's name on SQS. */

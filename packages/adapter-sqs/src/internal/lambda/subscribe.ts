@@ -1,8 +1,8 @@
 /**
- * The messages of one invocation, as a subscription. It differs from a queue's subscription in two ways. Messages that
- * are done are not deleted, since the event source mapping deletes all that the response does not name. Messages that
- * could not be settled keep their visibility timeout, so that a queue that takes no retries or dead letters is not
- * hammered by new invocations.
+ * The messages of one invocation, as a subscription. It differs from a queue's subscription in two ways. Completed
+ * messages are not deleted: the event source mapping deletes all messages that the response does not name. Messages
+ * that could not be settled keep their visibility timeout: otherwise new invocations would hammer a queue that refuses
+ * retries or dead letters.
  */
 import type { Broker, Delivery } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -27,10 +27,10 @@ export interface Invocation {
   readonly settings: Settings
   readonly calls: ReceiptCalls
   readonly publisher: Publisher
-  /** Among them the messages that are done, and come again when the mapping did not hear of it. */
+  /** Includes completed messages that are redelivered because the mapping did not receive the response. */
   readonly remembered: Remembered
   readonly sources: Sources
-  /** Ids of the messages that a handler has got in this invocation. */
+  /** Ids of the messages that a handler has received in this invocation. */
   readonly begun: ReadonlySet<string>
 }
 
@@ -53,7 +53,7 @@ const clocks: Effect.Effect<Clocks> = Effect.map(Clock.Clock, (clock) => ({
   now: () => clock.currentTimeMillisUnsafe()
 }))
 
-/** Gives deliveries to the consumer as its credit allows. */
+/** Passes deliveries to the consumer as its credit allows. */
 const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
   const waiting: Array<Delivery.Delivery> = []
   const inFlight = new Set<Delivery.Delivery>()
@@ -66,7 +66,7 @@ const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
     }
   }
   return {
-    /** Queues a delivery. It goes out at the next change of the credit, or when another one ends. */
+    /** Queues a delivery until the next change of the credit, or the end of another delivery. */
     add: (delivery: Delivery.Delivery): void => void waiting.push(delivery),
     leave: (delivery: Delivery.Delivery): void => void inFlight.delete(delivery),
     pump,
@@ -75,7 +75,7 @@ const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
       pump()
     },
     takeAll: () => waiting.splice(0),
-    /** Those of a message group. */
+    /** Removes and returns the deliveries of a message group. */
     takeGroup: (group: string) => {
       const taken = waiting.filter((delivery) => delivery.group === group)
       for (const delivery of taken) waiting.splice(waiting.indexOf(delivery), 1)
@@ -85,8 +85,9 @@ const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
 }
 
 /**
- * Chooses the command of each settlement. A receive that reached no handler is not held against the message. One whose
- * handler was cut off by the end of the function is; else a handler that never ends would never be given up.
+ * Chooses the command of each settlement. A receive that reached no handler does not count as an attempt. One whose
+ * handler was interrupted at the end of the function does: otherwise the message of a handler that never ends would
+ * never be dead-lettered.
  */
 const commands =
   (
@@ -116,7 +117,7 @@ const commands =
     })
   }
 
-/** The delivery of a message of an invocation. Its lease outlasts the function. */
+/** Returns the delivery of an invocation's message. Its lease outlasts the function. */
 const toReceived = (message: Message, { fifo, remembered, sources }: Invocation, clock: Clocks): Delivery.Delivery => {
   const receivedAt = clock.elapsed() - batchingWindow
   const { count: before, isShared } = sources.before(message)
@@ -126,7 +127,7 @@ const toReceived = (message: Message, { fifo, remembered, sources }: Invocation,
   return arrived(message, { uncounted, before, now: clock.now() }, receipt.group, receipt)
 }
 
-/** Whether a smaller copy is still to be tried, after the failure of one of these requests. */
+/** Whether a smaller copy may follow after the failure of one of these requests. */
 const mayBeSmaller = (
   { delivery, smaller }: Broker.SettleFailure,
   requests: ReadonlyArray<Broker.SettleRequest>
@@ -136,7 +137,7 @@ const mayBeSmaller = (
   return smaller === true && settlement.cut !== "all"
 }
 
-/** Opens the subscription. `onEnd` is called once for each message, and tells whether it is done or comes again. */
+/** Opens the subscription. Calls `onEnd` once for each message, with whether it is completed or redelivered. */
 export const subscribe = (
   messages: ReadonlyArray<Message>,
   options: Broker.SubscribeOptions,
@@ -159,7 +160,7 @@ export const subscribe = (
       }
       outgoing.leave(delivery)
       onEnd(messageOf.get(delivery)!, how === "gone")
-      // SQS delivers nothing of a group behind a message that comes again.
+      // After a redelivered message, SQS delivers nothing else of its group.
       const behind = how === "returned" && receipt.group !== undefined ? outgoing.takeGroup(receipt.group) : []
       if (behind.length > 0) fork(giveBack(behind))
       outgoing.pump()
@@ -178,7 +179,7 @@ export const subscribe = (
     })
 
     /**
-     * Gives back messages that no handler has seen. Where even that fails, they come again when their visibility ends.
+     * Returns messages that reached no handler. If this fails, they are redelivered when their visibility timeout ends.
      */
     const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<void> =>
       Effect.map(settle(releases(deliveries)), (failures) => {
@@ -193,7 +194,7 @@ export const subscribe = (
     }
     yield* Effect.addFinalizer(() => giveBack(outgoing.takeAll()))
 
-    /** A message that cannot be settled comes again by itself: no function need wait for that. */
+    /** A message that cannot be settled is redelivered; the function need not wait. */
     const leave = (failure: Broker.SettleFailure): Broker.SettleFailure => {
       if (failure.fate === "lost") return failure
       Receipt.receiptOf(failure.delivery).isSettling = true

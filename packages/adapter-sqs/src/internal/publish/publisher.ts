@@ -1,4 +1,4 @@
-/** Publishes messages: in batches for each queue, and in order where the queue keeps order. */
+/** Publishes messages in batches for each queue, in order on FIFO queues. */
 import { BrokerError, Failure, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -8,26 +8,29 @@ import type { Queue, Queues } from "../declare/declare.ts"
 import * as RequestBatcher from "../requestBatcher.ts"
 import { type Publication, toPublication } from "./toPublication.ts"
 
-/** A message, and the attributes and SQS's id of the delivery that it is a copy of. */
+/** A message. For a copy: also the attributes and SQS's id of its delivery. */
 interface Item {
   readonly message: Outgoing.Outgoing
   readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
   readonly source?: string | undefined
 }
 
-/** Whether the queue of a message may be made. */
+/** Whether the queue of a message may be created. */
 const mayCreate = ({ message }: Item): boolean => message.create !== false
 
 /** Publishes to every queue. */
 export interface Publisher {
-  /** Ends when SQS has answered for each message, and tells the errors in their order. */
+  /** Ends when SQS has answered for each message. Returns the errors in order. */
   readonly publish: (items: ReadonlyArray<Item>) => Effect.Effect<BatchCall.Results>
 }
 
-/** Calls to one standard queue that may be under way. */
+/** Maximum number of concurrent calls to one standard queue. */
 const parallel = 16
 
-/** Refuses a message that cannot be encoded at all, such as one whose body was transferred to another thread. */
+/**
+ * Encodes a message. Refuses one that cannot be encoded, for example because its body was transferred to another
+ * thread.
+ */
 const encode = ({ message, original, source }: Item, fifo: boolean): ReturnType<typeof toPublication> => {
   try {
     return toPublication(message, fifo, original, source)
@@ -40,7 +43,7 @@ const encode = ({ message, original, source }: Item, fifo: boolean): ReturnType<
   }
 }
 
-/** Finds, or makes, a queue when the first message goes to it. */
+/** Makes a publisher. It finds or creates a queue at the first message to it. */
 export const make = (env: {
   readonly client: Client
   readonly queues: Queues
@@ -70,7 +73,7 @@ export const make = (env: {
     return batcher
   }
 
-  /** All of the items may make the queue, or none may. */
+  /** Publishes items that either all may create the queue, or none. */
   const attempt = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
     Effect.matchEffect((items.every(mayCreate) ? queues.find : queues.see)(queue), {
       onFailure: (error) => Effect.succeed(items.map(() => error)),
@@ -84,7 +87,7 @@ export const make = (env: {
       }
     })
 
-  /** Publishes to one queue. When somebody has deleted the queue, it is made again where it may be, once. */
+  /** Publishes to one queue. A deleted queue is recreated once, if allowed. */
   const toQueue = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
     Effect.flatMap(attempt(queue, items), (results) => {
       if (!results.some((error) => error?.reason === "QueueMissing")) return Effect.succeed(results)

@@ -1,5 +1,5 @@
 /**
- * From an outgoing message to an entry of `SendMessageBatch`. Pure.
+ * Converts an outgoing message to an entry of `SendMessageBatch`. Pure.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatchRequestEntry.html
  */
@@ -29,8 +29,8 @@ const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail
   Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
 /**
- * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery
- * that it is a copy of: those of them that hold bytes or numbers keep their type. `source` is SQS's id of that message.
+ * Returns the entry of a message, or a `BrokerError` if SQS would refuse it. For a copy, `original` are the attributes
+ * of its delivery, whose bytes and numbers keep their type, and `source` is SQS's id of that message.
  */
 export const toPublication = (
   outgoing: Outgoing.Outgoing,
@@ -48,13 +48,13 @@ export const toPublication = (
     return refuse(
       queue,
       "Unsupported",
-      `the header ${illegal} is none that SQS takes: ${JSON.stringify(outgoing.headers[illegal]?.slice(0, 140))}`,
+      `the header ${illegal} is not accepted by SQS: ${JSON.stringify(outgoing.headers[illegal]?.slice(0, 140))}`,
       "Use 1 to 128 letters, digits and punctuation marks"
     )
   }
   const body = Wire.encodeBody(outgoing.body)
   if (body.encoding === "base64" && isFirst(metadata) && outgoing.body.length > Limits.bodySize) {
-    const detail = `the body is no text and has ${outgoing.body.length} bytes, the limit of such is ${Limits.bodySize}`
+    const detail = `the body is not text and has ${outgoing.body.length} bytes, the limit of binary bodies is ${Limits.bodySize}`
     return refuse(queue, "BodyTooLarge", detail, "Store the content elsewhere and send a reference to it")
   }
   const isCovered = delay > 0 && delay <= Limits.sendDelay && !fifo
@@ -94,8 +94,8 @@ const isFirst = ({ attempts, deadLetter, redrives, truncation }: Metadata.Metada
   attempts === 0 && redrives === 0 && deadLetter === undefined && truncation === undefined
 
 /**
- * Splits off the headers for which SQS has a field. One that came as an attribute, from a foreign producer, or that is not
- * legal in its field, is a header like any other.
+ * Splits off the headers for which SQS has a field. A header that arrived as an attribute of a foreign producer, or
+ * that is not legal in its field, stays an ordinary header.
  */
 const fieldsOf = (all: Readonly<Record<string, string>>, fifo: boolean, original: Attributes = {}) => {
   const headers = { ...all }
@@ -103,7 +103,7 @@ const fieldsOf = (all: Readonly<Record<string, string>>, fifo: boolean, original
     const value = headers[name]
     if (value === undefined || !isLegal(value)) return undefined
     const attribute = original[name]
-    // In a FIFO queue every message has a group, which stands in for an attribute of that name.
+    // In a FIFO queue every message has a group, which replaces an attribute of that name.
     if (!fifo && attribute !== undefined && textOf(attribute) === value) return undefined
     delete headers[name]
     return value
@@ -118,13 +118,13 @@ const fieldsOf = (all: Readonly<Record<string, string>>, fifo: boolean, original
 const rank = (attribute: MessageAttributeValue | undefined): number =>
   attribute === undefined || attribute.DataType === "String" ? 1 : 0
 
-/** Attributes as headers. */
+/** Returns attributes as headers. */
 const textsOf = (attributes: Attributes): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(attributes).map(([name, attribute]) => [name, textOf(attribute)]))
 
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
-/** The attributes of a message. Headers are attributes while there is room for them; the others share one. */
+/** Returns the attributes of a message. Headers become attributes while there is room; the others share one. */
 const attributes = (
   headers: Readonly<Record<string, string>>,
   metadata: Metadata.Metadata,
@@ -135,7 +135,7 @@ const attributes = (
     [Metadata.header]: text(Wire.json(Metadata.encode(metadata))),
     ...(encoding === undefined ? {} : { [Wire.encodingAttribute]: text(encoding) })
   }
-  // Those that are no text come first, so that each of them stays an attribute.
+  // Non-text attributes come first: each must stay an attribute.
   const entries = Object.entries(headers).toSorted(([one], [other]) => rank(original[one]) - rank(original[other]))
   const legal = entries.filter(([name, value]) => Wire.isLegalAttribute(name, value))
   const room = Limits.attributes - Object.keys(own).length
@@ -154,9 +154,10 @@ const typed = (value: string, original: MessageAttributeValue | undefined): Mess
   original !== undefined && textOf(original) === value ? original : text(value)
 
 /**
- * SQS drops a message whose deduplication id it has seen within five minutes. So the id of a copy tells of which message of SQS
- * it is the copy, and which one: the same copy of the same message is stored once, and no other is taken for it. Metadata
- * alone does not tell that: a parked letter has that of its original, and several messages may have one id.
+ * Returns the deduplication id. SQS drops a message whose id it has seen within five minutes. So the id of a copy
+ * identifies the SQS message and the number of the copy: the same copy is stored once, and never confused with another.
+ * Metadata alone does not suffice: a parked letter has the metadata of its original, and several messages may have the
+ * same id.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
  */

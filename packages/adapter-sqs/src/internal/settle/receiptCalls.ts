@@ -1,25 +1,25 @@
-/** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
+/** Batched calls about received messages of one queue: delete them, or hide them for a while. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as BatchCall from "../batchCall.ts"
 import type { Client } from "../client.ts"
 import * as RequestBatcher from "../requestBatcher.ts"
 
-/** Both calls name messages by their receipt handles. */
+/** Both calls identify messages by their receipt handles. */
 export interface ReceiptCalls {
   readonly deleteMessages: (handles: ReadonlyArray<string>) => Effect.Effect<BatchCall.Results>
   /** Sets after how many seconds from now each message may be delivered again. */
   readonly changeVisibility: (
     items: ReadonlyArray<{ readonly handle: string; readonly seconds: number }>
   ) => Effect.Effect<BatchCall.Results>
-  /** Ends when no call is under way. */
+  /** Ends when no call is running. */
   readonly idle: Effect.Effect<void>
 }
 
-/** Calls of one kind that may be under way. */
+/** Maximum number of concurrent calls of one kind. */
 const parallel = 16
 
-/** The calls of one queue. */
+/** Makes the calls of one queue. */
 export const make = (env: {
   readonly client: Client
   readonly queue: string
@@ -46,7 +46,7 @@ export const make = (env: {
     ask: (Entries) => client.deleteMessageBatch({ QueueUrl: url(), Entries }),
     isIdempotent: true
   })
-  // A second time would count the seconds anew, and might hide the message from whoever has it by then.
+  // Not repeated: the seconds would start again, and might hide the message from its new consumer.
   const changes = batcher<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
     ask: (Entries) => client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries }),
     isIdempotent: false,

@@ -1,4 +1,4 @@
-/** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
+/** Carries out settlements: deletes, hides and copies messages in batches, each delivery once. */
 import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
@@ -13,13 +13,13 @@ interface Dependencies {
   readonly publisher: Publisher
   readonly command: (request: Broker.SettleRequest) => Command
   /**
-   * Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. The core cannot remember them in
-   * place of this: to repeat their settlement would store another copy.
+   * Messages whose copy is stored, keyed by id. They are deleted if SQS redelivers them. The core cannot do this:
+   * repeating the settlement would store another copy.
    */
   readonly settled: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
-  /** Called when a message has left the queue, or is in it again. */
+  /** Called when a message has left the queue or was returned to it. */
   readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
-  /** Called when a settlement has failed, and the delivery is still ours. */
+  /** Called when a settlement has failed, and the delivery is still held. */
   readonly onHeld: (delivery: Delivery.Delivery) => void
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
@@ -37,7 +37,7 @@ const lost = (queue: string, detail: string): BrokerError.BrokerError =>
 
 const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
 
-/** How each command is carried out. */
+/** Carries out each kind of command. */
 const executor = ({ calls, publisher, settled }: Dependencies) => {
   const remove = (requests: ReadonlyArray<Broker.SettleRequest>) => calls.deleteMessages(requests.map(handleOf))
   return {
@@ -47,8 +47,8 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
         requests.map((request) => ({ handle: handleOf(request), seconds: request.command.seconds }))
       ),
     /**
-     * A copy that is stored settles its original. Should the original not be deleted now, its redelivery will be; but
-     * where SQS refuses that, it would come again for ever.
+     * A stored copy settles its original. If the original is not deleted now, its redelivery will be. If SQS refuses
+     * deletes, it would be redelivered forever.
      */
     copy: (requests: ReadonlyArray<Tagged<"Copy">>) =>
       Effect.gen(function* () {
@@ -75,13 +75,13 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
 /**
  * Makes the `settle` of a subscription.
  *
- * Long, because all that becomes of a settlement meets here.
+ * Long, because all outcomes of a settlement meet here.
  */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, onEnd, onHeld, queue, settled } = env
   const { copy, hide, leave, refuse, remove } = executor(env)
 
-  /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
+  /** Concludes one request. A delivery that is not lost is still held, and can be settled again. */
   const conclude = (
     { command, delivery, settlement }: Settling,
     error: BrokerError.BrokerError | undefined
@@ -116,17 +116,17 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     )
   }
 
-  /** The reason why a delivery cannot be settled. */
+  /** Returns why a delivery cannot be settled. */
   const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
     const receipt = receiptOf(delivery)
-    if (receipt.isSettling) return lost(queue, "the delivery was settled before")
+    if (receipt.isSettling) return lost(queue, "the delivery was already settled")
     if (!isExpired(receipt, env.now())) return undefined
     receipt.isSettling = true
     onEnd(delivery, "returned")
-    // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
+    // The message may still be in the queue, so the delete is tried, although SQS reports success in any case.
     const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
     if (isDone) env.fork(calls.deleteMessages([receipt.handle]))
-    return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
+    return lost(queue, "its visibility timeout had ended; SQS redelivers the message")
   }
 
   return (requests) =>
@@ -145,7 +145,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       const tagged = <T extends Command["_tag"]>(tag: T) =>
         accepted.filter((request): request is Tagged<T> => request.command._tag === tag)
       const deleted = tagged("Delete")
-      // What a handler does mostly: one call, and no fiber for each kind of them.
+      // The usual case: one call, without a fiber for each kind of command.
       if (deleted.length === requests.length) return run(deleted, remove)
       const failures = Effect.all(
         [

@@ -1,4 +1,4 @@
-/** From a settlement to the calls of SQS that carry it out. Pure. */
+/** Converts a settlement to SQS calls. Pure. */
 import { BrokerError, Delay, type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 import type { FifoRetry } from "../../SqsOptions.ts"
 import * as MaxReceiveCount from "../declare/maxReceiveCount.ts"
@@ -7,11 +7,11 @@ import * as Limits from "../limits.ts"
 /**
  * The calls of one settlement:
  *
- * - `Delete`: `DeleteMessageBatch`; whatever is asked of a delivery whose copy is stored.
- * - `Hide`: `ChangeMessageVisibilityBatch`; the message is delivered again after so many seconds.
+ * - `Delete`: `DeleteMessageBatch`; also for any settlement of a delivery whose copy is stored.
+ * - `Hide`: `ChangeMessageVisibilityBatch`; the message is redelivered after `seconds`.
  * - `Copy`: `SendMessageBatch`, then `DeleteMessageBatch`.
- * - `Refuse`: none; the delivery stays ours.
- * - `Leave`: none; the message comes again when its lease ends, or has come already.
+ * - `Refuse`: none; the delivery stays held.
+ * - `Leave`: none; the message is redelivered when its lease ends, or was already.
  */
 export type Command =
   | { readonly _tag: "Delete" }
@@ -20,7 +20,7 @@ export type Command =
   | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
   | { readonly _tag: "Leave" }
 
-/** On these the command depends, beside the delivery and its settlement. */
+/** The facts that determine the command, besides delivery and settlement. */
 export interface Input {
   readonly queue: string
   readonly fifo: boolean
@@ -29,30 +29,37 @@ export interface Input {
   readonly elapsed: number
   /** How often SQS has delivered this copy. */
   readonly receives: number
-  /** Whether another process would count the next delivery otherwise; the metadata of a copy tells it to all. */
+  /**
+   * Whether another process would count the next delivery differently; the metadata of a copy makes the count known to
+   * all.
+   */
   readonly countsHere: boolean
-  /** Deliveries that the policy allows, before it gives up a message that never came to an end. */
+  /** Deliveries that the policy allows before it dead-letters a message that no handler finishes. */
   readonly maxDeliveries: number
-  /** Whether so many messages are in flight that no more may be hidden. */
+  /** Whether too many messages are in flight to hide more. */
   readonly isLimitReached: boolean
-  /** Whether an earlier call may still take effect, and shorten or lengthen what is asked now. */
+  /** Whether an earlier call may still take effect and change the delay. */
   readonly isLeaseUncertain: boolean
-  /** Whether an earlier call that gives the message back may have taken effect, so that somebody else may have it. */
+  /** Whether an earlier call may have returned the message; another consumer may have it now. */
   readonly isLeft: boolean
   /**
-   * Milliseconds that are left of a retry that SQS has not taken, 0 for a dead letter; `undefined` where neither has failed.
+   * Remaining milliseconds of a retry that SQS has not accepted, 0 for a dead letter; `undefined` if neither has
+   * failed.
    */
   readonly held: number | undefined
-  /** Milliseconds for which a message that is given back must not come again: a poll that nobody wants would receive it. */
+  /**
+   * Milliseconds for which a returned message must stay hidden: otherwise a running poll without credit would receive
+   * it.
+   */
   readonly holdFor: number
-  /** Whether a copy of the message is stored already, perhaps of an earlier delivery. */
+  /** Whether a copy of the message is stored already, perhaps by an earlier delivery. */
   readonly isCopied: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
 /**
- * Seconds for which a message is hidden to keep a delay, rounded up; `undefined` when SQS would refuse. `delay` and
+ * Returns the seconds to hide a message for a delay, rounded up; `undefined` if SQS would refuse. `delay` and
  * `elapsed`, the time since the receipt, are in milliseconds.
  */
 export const hideFor = (delay: number, elapsed: number): number | undefined => {
@@ -92,27 +99,27 @@ const retry = (
 }
 
 /**
- * SQS counts every receive. So a message that came before its time waits as a copy, which starts at no receives. Where
- * the next delivery would be one too many, the message is given back as a copy as well, lest it be given up though no
- * handler has seen it. A FIFO queue delays no single message, and a copy would lose its place.
+ * Releases a message. SQS counts every receive, so a message that arrived early waits as a copy with 0 receives. If the
+ * next delivery would exceed the limit, the message is also returned as a copy: otherwise it would be dead-lettered
+ * although no handler has seen it. A FIFO queue cannot delay single messages, and a copy would lose its position.
  *
- * A message whose retry or dead letter has failed goes back itself, with what is left of its delay. SQS counts on, so that the
- * queue's own redrive policy ends what Requeue cannot give up.
+ * A message whose retry or dead letter has failed is returned itself, with its remaining delay. Its receive count
+ * continues, so the queue's redrive policy removes a message that Requeue cannot dead-letter.
  */
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
   { elapsed, fifo, held, holdFor, isLeft, maxDeliveries, now, queue, receives }: Input
 ): Command => {
-  // Beyond that it is given up in any case. The count of one that a handler has had goes on: each copy would let a handler
-  // that never ends have it once more.
+  // Beyond that the message is dead-lettered in any case. After a handler has started, the count continues: otherwise a
+  // handler that never ends would receive every copy.
   const isAllowed = delivery.attempts <= maxDeliveries && settlement.isBegun !== true
-  // SQS and other processes count deliveries that this process knows to have been no attempts.
+  // SQS and other processes also count deliveries that were not attempts.
   const isLast = isAllowed && delivery.metadata.attempts + receives >= maxDeliveries
   const delay = Math.max(settlement.delay, held ?? 0)
   if (!fifo && held === undefined && (delay > 0 || isLast))
     return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
-  // On a standard queue an old receipt handle works on, and would take the message from whoever has it by now.
+  // On a standard queue an old receipt handle still works, and would affect the message's new consumer.
   if (!fifo && isLeft) return { _tag: "Leave" }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
   return { _tag: "Hide", seconds: Math.min(Math.ceil(Math.max(delay, holdFor) / 1000), most) }
