@@ -20,7 +20,7 @@ export interface NsqNative {
   readonly nsqd: string
   readonly topic: string
   readonly channel: string
-  /** nsqd's id: 16 characters, none of them twice in a topic of one nsqd. */
+  /** nsqd's message id: 16 characters, unique within a topic of one nsqd. */
   readonly id: string
   /** When nsqd stored it, in milliseconds since the epoch by its clock. A requeue does not change it. */
   readonly timestamp: number

@@ -1,7 +1,7 @@
 /**
- * Looks at how a queue is set up on every nsqd that has it, and pauses it.
+ * Inspects a queue on every nsqd that has it, and pauses and resumes the queue.
  *
- * When to use: before a service goes live, when messages come late, twice or not at all, and while consumers have to wait.
+ * When to use: before a service goes live, when messages are late, duplicated or missing, and to make consumers wait.
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/port"
 import * as Effect from "effect/Effect"

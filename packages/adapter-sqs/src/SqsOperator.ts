@@ -229,8 +229,8 @@ export const moves = (
   )
 
 /**
- * Stops the move task of a dead-letter queue that is running, and answers about how many messages it has moved; 0 where
- * none is running. What was moved stays where it is.
+ * Stops the running move task of a dead-letter queue. Returns the approximate number of messages that it has moved, 0 if no
+ * task is running. Moved messages are not moved back.
  */
 export const cancelMove = (
   deadLetterQueue: string,
