@@ -33,7 +33,7 @@ export interface Plan {
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
   /** The objects of delays outside the policy. The first message that needs them declares them. */
   readonly onDemand: ReadonlyArray<NativeObject>
-  /** Objects that delays outside the policy may add, in words; `undefined`: none. */
+  /** Describes the objects that delays outside the policy may add; `undefined`: none. */
   readonly growth: string | undefined
   /** The worst lateness of the policy's delays, in words; `undefined` if it is small. */
   readonly lateness: string | undefined

@@ -17,7 +17,7 @@ const marks = {
   unknown: ["?", "gray"]
 } as const satisfies Record<Plan.State, readonly [string, string]>
 
-/** The number of objects of each kind, queues first, and what delays outside the policy may add. */
+/** Describes the number of objects of each kind, queues first, and the objects that delays outside the policy may add. */
 export const counts = ({ growth, objects }: Pick<Plan.Plan, "growth" | "objects">): string => {
   const kinds = [...Map.groupBy(objects, ({ kind }) => kind)].toSorted(
     ([a], [b]) => Number(b === "queue") - Number(a === "queue")

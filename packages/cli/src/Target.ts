@@ -66,7 +66,7 @@ export interface Place {
   readonly resolved: Adapters.Resolved
   /** The broker's queues in the config file; none without a file. */
   readonly configured: ReadonlyArray<Queue>
-  /** Gives the errors of the connected broker its name in the config file, if there is one. */
+  /** Makes the broker's errors show its name in the config file. Without a file, returns the broker unchanged. */
   readonly rename: (broker: Broker.Service) => Broker.Service
   /** Adds to an adapter's error its place in the config file, if there is one. */
   readonly locate: (

@@ -27,7 +27,7 @@ export interface Service {
   readonly precision: number
   /** Waits for the end of controls that begin now. By then a test has seen everything that was in flight before. */
   readonly pulse: Effect.Effect<void>
-  /** Whether {@link check} ignores lateness. Early, lost and miscounted messages still fail. */
+  /** Whether {@link check} ignores lateness. A case still fails if a message is early, lost or counted wrongly. */
   readonly ignoresLateness?: boolean
 }
 
@@ -72,7 +72,7 @@ const precision = 2
 /** For real time without controls: lateness never fails. Arrivals that are early by more than the clocks differ still fail. */
 export const ignored: Service = { ...none, precision, ignoresLateness: true }
 
-/** The controls that a case uses. The suite provides them in real time. Default: {@link none}. */
+/** The controls that a case uses. When a suite runs in real time, it provides running ones. Default: {@link none}. */
 export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
 
 /** Milliseconds from one timer to the next. */

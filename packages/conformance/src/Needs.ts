@@ -91,7 +91,7 @@ export const longRetries: Requirement = ({ capabilities }) =>
 export const limitedRetries: Requirement = (abilities) =>
   longRetries(abilities) === undefined ? "absence of retryDelay of 24 hours" : undefined
 
-/** Requires all of these; the ledger names the first missing one. */
+/** Requires all of these. If several are missing, the ledger shows only the first. */
 export const all =
   (...requirements: ReadonlyArray<Requirement>): Requirement =>
   (abilities) => {

@@ -50,8 +50,8 @@ export interface Options<E = unknown> {
   /** Runs each case in virtual time: for an in-process broker that uses Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
   /**
-   * Whether delays that end late fail a case. `ignored` runs no controls and never measures twice: cases check facts, and that
-   * nothing is early, so a busy machine cannot fail them. Default: `judged`.
+   * Whether delays that end late fail a case. `ignored` runs no controls and measures once. A case then fails if a message is
+   * early, lost or counted wrongly, but not if it is late, for example on a busy machine. Default: `judged`.
    */
   readonly lateness?: "judged" | "ignored" | undefined
   /** Shows the log lines of the consumers and of the layer. Default false. */

@@ -27,15 +27,15 @@ export type Decision =
   | { readonly _tag: "Forbidden"; readonly operator: string }
   | {
       readonly _tag: "Unknown"
-      /** The name that the request claims. After many wrong passwords, only this name is delayed. Default: none. */
+      /** The name in the request. After many refusals from one address, the console refuses only this name there. Default: none. */
       readonly operator?: string | undefined
       /** The challenge of the header `www-authenticate`. Default: none. */
       readonly challenge?: string | undefined
     }
 
 /**
- * Decides on an action of a request; an error refuses it. The console calls it for each action, about five times a request: pages
- * show no button that would be refused.
+ * Decides whether a request may do an action; an error refuses the request. For each request, the console calls it once for
+ * the request's action. If that is granted, it calls it for every action, to hide buttons that would be refused.
  */
 export type Authorize = (request: Request, action: Action) => Decision | Promise<Decision>
 

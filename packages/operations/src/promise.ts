@@ -37,7 +37,7 @@ export interface DeadLetterQueue {
   readonly queue: string
   /** Returns the number of letters; `undefined` where the broker cannot count. */
   readonly count: () => Promise<number | undefined>
-  /** Returns whether the broker has the queue; `true` if it does not report that. */
+  /** Returns whether the broker has the queue. `true` also if the broker does not report missing queues. */
   readonly exists: () => Promise<boolean>
   /** Returns the errors of the parts of the broker that do not answer. The other calls leave out the letters there. */
   readonly missing: () => Promise<ReadonlyArray<BrokerError.BrokerError>>
@@ -114,7 +114,8 @@ export const deadLettersOf = async (
 }
 
 /**
- * The delayed messages of a queue. They are found by `retry`, the policy of the queue's consumers.
+ * The delayed messages of a queue. The option `retry` is the retry policy of the queue's consumers: on some brokers, its
+ * delays name the places of the messages.
  *
  * @throws RangeError when the queue is not a text, or an option is unknown
  */

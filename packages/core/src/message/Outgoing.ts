@@ -111,7 +111,7 @@ export const historyAfter = (
     delay: settlement.delay
   })
 
-/** Makes the copy for the next hop of a long delay; no attempt counts. `delay` is in ms, `now` in epoch ms. */
+/** Makes the next copy of a delay that takes several copies. It uses up no attempt. `delay` is in ms, `now` in epoch ms. */
 export const hop = (
   delivery: Delivery,
   settlement: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,

@@ -1,6 +1,6 @@
 /**
- * URLs of brokers. Each part arrives exactly as written, or the URL is refused. No error shows a part of the URL: any part
- * may belong to a password that is not percent-encoded.
+ * URLs of brokers. Each part is percent-decoded and otherwise unchanged. A URL from which `URL` would remove or replace text is
+ * refused. No error shows a part of the URL: any part may belong to a password that is not percent-encoded.
  *
  * When to use: in an adapter, instead of `new URL`.
  *

@@ -12,7 +12,7 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 /** The adapter's own options as plain JSON, which the adapter checks. They override those of the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** The names of the options of `connect`, for the error of one that is given as an option of the broker. */
+/** The names of the options of `connect`. The error for an unknown adapter option uses them to recognise a misplaced option. */
 export const connectOptions = [
   "publishTimeout",
   "maxPending",

@@ -120,10 +120,10 @@ const fates: { readonly [R in Reason]: Fate } = {
 }
 
 /**
- * Returns the fate of a held delivery after a call for its settlement, such as the publish of its copy, failed.
+ * Returns the fate of a delivery when a call that settles it has failed, such as the publish of its copy.
  *
- * When to use: in an adapter, once you know that the delivery's own lease and connection are intact: `ConnectionLost` is
- * taken for the loss of the connection that published.
+ * When to use: in an adapter, if the delivery's own lease and connection are intact. `ConnectionLost` then means that the
+ * publishing connection was lost, so the fate is `unknown`.
  */
 export const fateOf = ({ reason }: BrokerError): Fate => fates[reason]
 
@@ -250,12 +250,13 @@ export interface Service {
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**
-   * Publishes all messages, or fails. It is called for every send; as a `Direct` effect, it needs no fiber.
+   * Publishes all messages, or fails. The core calls it for every send. If it returns a `Direct` effect, the core runs it
+   * without a fiber.
    *
    * The error's `entries` report the outcome of each message; make it with `BrokerError.ofBatch`. Without entries, no
-   * message was published, unless the error's reason leaves that open. An interrupted publish should also fail at once with
-   * such an error for unsent messages, for example by `Effect.onInterrupt` around all of it. Without that error, any message
-   * may have been published.
+   * message was published, unless the error's reason leaves that open. If a publish is
+   * interrupted, it should fail at once with an error whose `entries` name the unsent messages, for example by
+   * `Effect.onInterrupt` around the whole effect. Without that error, every message may have been published.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers messages until the scope closes, which returns unsettled ones. */

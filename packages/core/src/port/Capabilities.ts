@@ -84,8 +84,8 @@ export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
 
 /**
- * Returns why Requeue cannot confirm that redriven letters were handled, and which option changes that: sentences without
- * the last full stop. `undefined` if it can confirm it, or no option helps.
+ * Returns two sentences, the last without a full stop: that the broker does not report whether redriven letters were handled,
+ * and which option changes that. `undefined` if no option is needed, or none helps.
  */
 export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
   countsRemedy &&

@@ -16,8 +16,8 @@ export interface BoundedMap<A> {
 }
 
 /**
- * Makes an empty map. It keeps the last `limit` keys, and up to as many older ones, which it forgets all at once. A limit
- * of 0 keeps none.
+ * Makes an empty map. It keeps at least the last `limit` keys, and fewer than twice as many: it forgets the oldest `limit`
+ * keys together. A limit of 0 keeps none.
  *
  * @throws RangeError when the limit is not a whole number >= 0
  */

@@ -62,7 +62,7 @@ export interface DeadLetters {
    * second are included if the broker counts them.
    */
   readonly count: Effect.Effect<number | undefined, BrokerError.BrokerError>
-  /** Whether the broker has the queue; `true` if it does not report that. It creates no queue. */
+  /** Whether the broker has the queue; `true` also if the broker does not report missing queues. Creates no queue. */
   readonly exists: Effect.Effect<boolean, BrokerError.BrokerError>
   /**
    * The errors of the parts of the broker that do not answer. The other calls leave out the letters

@@ -96,7 +96,7 @@ export interface DelayedMessages {
 
 /** The queue's consumers. */
 export interface Options {
-  /** The retry policy of its consumers. It has the delays, where the broker has a place for each. Default: the default policy. */
+  /** The retry policy of its consumers, for brokers with a place for each of its delays. Default: the default policy. */
   readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
 }
 

@@ -34,7 +34,7 @@ export interface Input {
   readonly isUncounted: boolean
   /** The number of returns after which the server dead-letters; `Infinity` for none; `undefined` if unknown. */
   readonly deliveryLimit: number | undefined
-  /** The queue's own delay for the `count`th counted return; `undefined` if the queue does not delay. */
+  /** Milliseconds by which the queue delays a message that returns for the `count`th time; `undefined`: it does not. */
   readonly native: ((count: number) => number) | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number

@@ -34,7 +34,7 @@ export interface Topology {
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
   readonly route: (delay: number) => Route
-  /** Milliseconds by which the queue itself delays the `count`th counted return. Default: the queue does not delay. */
+  /** Milliseconds by which the queue delays a message that returns for the `count`th time. Default: it does not delay. */
   readonly native?: (count: number) => number
   /** The queue whose messages circulate until they are due. Default: none. */
   readonly waiting?: string
