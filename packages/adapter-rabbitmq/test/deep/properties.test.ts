@@ -447,7 +447,11 @@ describe("wishes that cannot be fulfilled", () => {
   })
 
   test.each<[string, Producer.SendOptions, string]>([
-    ["a delay before an exchange", { native: RabbitMqNative.make({ exchange: "amq.topic" }), delay: 10 }, "cannot have a delay"],
+    [
+      "a delay before an exchange",
+      { native: RabbitMqNative.make({ exchange: "amq.topic" }), delay: 10 },
+      "cannot have a delay"
+    ],
     ["a delay and an expiration", { native: RabbitMqNative.make({ expiration: 5 }), delay: 10 }, "cannot have a delay"],
     ["written by hand, and wrong", { native: { rabbitmq: { exchange: 7 } } }, "native.rabbitmq: exchange must be text"],
     [
