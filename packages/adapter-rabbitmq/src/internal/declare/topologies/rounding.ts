@@ -40,13 +40,19 @@ export interface Effect {
   readonly group: Range
 }
 
-/** The shortest delays that are rounded to the end of a gap: after each rung, and after each sum of all lower levels. */
+/**
+ * The shortest delays that are rounded to the end of a gap: after each rung, and after each sum of all lower levels. All gaps of
+ * a level are equal, but a rung may shorten one, so the next gap after each rung counts too.
+ */
 const gaps = ({ levels, rungs }: Rounding, [low, high]: Range): ReadonlyArray<number> => {
-  let lower = 0
-  const sums = levels.map((ttl, index) => {
-    const sum = lower + (low > lower ? sumOf(levels.slice(index + 1), low - lower) : 0)
-    lower += ttl
-    return sum
+  const starts = [low, ...rungs.filter((rung) => rung >= low && rung < high)]
+  const sums = starts.flatMap((start) => {
+    let lower = 0
+    return levels.map((ttl, index) => {
+      const sum = lower + (start > lower ? sumOf(levels.slice(index + 1), start - lower) : 0)
+      lower += ttl
+      return sum
+    })
   })
   return [...rungs, ...sums].filter((end) => end >= low && end < high).map((end) => end + 1)
 }
