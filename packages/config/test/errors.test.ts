@@ -188,8 +188,13 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
-  ["an open brace", "brokers: { main: 'memory:'", ["a { is not closed at line 1, column 27. Add its }"]],
-  ["an open bracket", "brokers: [1\nqueues: {}", ["a [ is not closed at line 2, column 1. Add its ]"]],
+  ["an open brace", "brokers: { main: 'memory:'", ["a { is not closed at line 1, column 10. Add its }"]],
+  [
+    "an open brace after a closed one",
+    "brokers:\n  a: { url: 'memory:' }\n  b: { url: 'memory:'\nqueues: {}",
+    ["a { is not closed at line 3, column 6. Add its }"]
+  ],
+  ["an open bracket", "brokers: [1\nqueues: {}", ["a [ is not closed at line 1, column 10. Add its ]"]],
   [
     "a wrong indentation",
     "brokers:\n  a: 'memory:'\n b: 'memory:'",

@@ -45,6 +45,22 @@ const unclosed = ({ code, message }: Yaml.YAMLError): readonly [string, string] 
   return [`a ${open} is not closed`, `Add its ${end}`]
 }
 
+/** Returns the position of the last brace or bracket before the error that has no end; the position of the error without one. */
+const openedAt = (text: string, error: number, [open, end]: readonly [string, string]): number => {
+  const opened: Array<number> = []
+  for (let index = 0; index < error; index++) {
+    if (text[index] === open) opened.push(index)
+    else if (text[index] === end) opened.pop()
+  }
+  return opened.at(-1) ?? error
+}
+
+/** Returns the position of the fault: a parser reports an open brace where the text that should close it ends. */
+const offsetOf = ({ code, message, pos }: Yaml.YAMLError, text: string): number => {
+  const [, kind] = code === "BAD_INDENT" ? (/^Flow (map|sequence)/.exec(message) ?? []) : []
+  return kind === undefined ? pos[0] : openedAt(text, pos[0], kind === "map" ? ["{", "}"] : ["[", "]"])
+}
+
 /** Returns the fault and how to fix it. */
 const faultOf = (wrong: Yaml.YAMLError, text: string): readonly [string, string] =>
   unquoted(text, wrong.pos[0]) ??
@@ -74,7 +90,7 @@ const parseYaml = (text: string): unknown => {
   const document = Yaml.parseDocument(text, { lineCounter: lines, logLevel: "error", prettyErrors: false })
   const [wrong] = [...document.errors, ...document.warnings]
   const mistaken = wrong === undefined ? mistakenText(document) : undefined
-  const offset = wrong === undefined ? mistaken?.range?.[0] : wrong.pos[0]
+  const offset = wrong === undefined ? mistaken?.range?.[0] : offsetOf(wrong, text)
   if (offset !== undefined) {
     const [detail, remedy] = wrong === undefined ? faults["BAD_SCALAR_START"]! : faultOf(wrong, text) // It is in the table.
     throw new SyntaxProblem(`${detail} ${place(lines.linePos(offset))}`, remedy)

@@ -44,7 +44,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("many lett
           yield* Effect.promise(async () => {
             const before = peak()
             await page.goto(`${url}dead-letters?broker=${name}&queue=${queue}.dlq`)
-            const button = page.locator("button:text-is('Look')")
+            const button = page.locator("button:text-is('Browse')")
             if (await button.isVisible()) {
               await page.locator("select[name=limit]").selectOption("100000")
               await button.click()

@@ -41,7 +41,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("two opera
         const counted = bob.page.url()
         await ann.click(`button:text('Redrive ${count} letters')`)
         await ann.page.getByText("Stop", { exact: true }).waitFor()
-        assert.include(await ann.text(), "until it is known what became of the letters")
+        assert.include(await ann.text(), "until the outcome of its letters is known")
         const running = new URL(ann.page.url()).searchParams.get("id")!
 
         // Bob, whose count is older, is told who works there.
@@ -49,7 +49,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("two opera
         assert.include(await bob.text(), `job ${running} of ann works on ${dead}`)
         await bob.click("nav a:text('Queues')")
         await bob.click("td[data-label='dead'] a")
-        await bob.page.locator("button:has-text('Look')").waitFor()
+        await bob.page.locator("button:has-text('Browse')").waitFor()
         await purge(bob, dead)
         assert.include(await bob.text(), `job ${running} of ann works on ${dead}`)
 
@@ -85,7 +85,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("two opera
       yield* Effect.promise(async () => {
         await planned(ann)
         await bob.click("td[data-label='dead'] a")
-        await bob.page.locator("button:has-text('Look')").waitFor()
+        await bob.page.locator("button:has-text('Browse')").waitFor()
         await purge(bob, `${dead}-not`)
         assert.include(await bob.text(), "Nothing was removed")
         await bob.page.goBack()

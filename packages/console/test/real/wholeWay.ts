@@ -35,8 +35,9 @@ export const wholeWay = async (
   await click("td a:text('15')")
   await click("button:text('Redrive all…')")
   await page.locator("fieldset").waitFor()
-  if (isUntold) assert.match(await text(), /waits 1m, or until all have come back: .* Give the option management/)
-  else assert.match(await text(), /until it is known what became of the letters, 1m at most/)
+  if (isUntold)
+    assert.match(await text(), /waits 1m, or until all its letters have come back: .* Give the option management/)
+  else assert.match(await text(), /until the outcome of its letters is known, 1m at most/)
   await see("dry-run")
   if (!isStaged) await click("text=All at once")
   await click("button:text('Redrive 15 letters')")
@@ -46,6 +47,6 @@ export const wholeWay = async (
   await click("a:text('What is left')")
   await page.locator("h1:has-text('0 letters')").waitFor()
   // A look that begins by itself has ended when there is something to do again.
-  await page.locator("button:has-text('Look')").waitFor()
+  await page.locator("button:has-text('Browse')").waitFor()
   await see("nothing left")
 }
