@@ -101,7 +101,7 @@ await openTelemetry(process.execPath, ...ours, effect)
 await production(process.execPath, ...tarballs, effect)
 // One Node is enough to count modules and to find adapters: the other Nodes find them above.
 await loading(process.execPath, whole)
-await size("@requeue/console", 305_000, whole)
+await size("@requeue/console", 315_000, whole)
 const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
 await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
 await shared(process.execPath, ...ours, tarballOf("operations"), effect)
