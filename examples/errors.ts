@@ -20,7 +20,7 @@ await requeue.consume<{ status: number }>(
   },
   async ({ attempts, body }) => {
     if (body.status === 410) throw new PermanentError("gone")
-    if (body.status === 404) throw new DropError("nobody needs this message")
+    if (body.status === 404) throw new DropError("this message is not needed")
     if (attempts === 1) throw new RetryLaterError({ message: "busy", retryAfter: 0.05 }) // seconds
   }
 )
