@@ -41,8 +41,8 @@ export interface Effect {
 }
 
 /**
- * The shortest delays that are rounded to the end of a gap: after each rung, and after each sum of all lower levels. All gaps of
- * a level are equal, but a rung may shorten one, so the next gap after each rung counts too.
+ * The shortest delays that are rounded to the end of a gap: after each rung, after the sum of all levels, and after each sum of
+ * all lower levels. All gaps of a level are equal, but a rung may shorten one, so the next gap after each rung counts too.
  */
 const gaps = ({ levels, rungs }: Rounding, [low, high]: Range): ReadonlyArray<number> => {
   const starts = [low, ...rungs.filter((rung) => rung >= low && rung < high)]
@@ -54,7 +54,8 @@ const gaps = ({ levels, rungs }: Rounding, [low, high]: Range): ReadonlyArray<nu
       return sum
     })
   })
-  return [...rungs, ...sums].filter((end) => end >= low && end < high).map((end) => end + 1)
+  const total = levels.reduce((sum, ttl) => sum + ttl, 0)
+  return [...rungs, total, ...sums].filter((end) => end >= low && end < high).map((end) => end + 1)
 }
 
 /** Returns the effect on the delays of a retry. */
