@@ -151,7 +151,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a broker 
             await untilOverview(visitor, console, (shown) => shown.includes(String(count)))
             lag(300)
             await look(visitor, letters)
-            await visitor.page.getByText(/Looking: [1-9]/).waitFor({ timeout: patience })
+            await visitor.page.getByText(/Browsing: [1-9]/).waitFor({ timeout: patience })
             down()
             lag(0)
             await sleep(1000)

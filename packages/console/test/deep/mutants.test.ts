@@ -56,8 +56,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "says how many there are",
     file: "routes/acting.ts",
-    text: "selection.letter === undefined && fields",
-    replacement: "fields"
+    text: "if (selection.letter !== undefined) return",
+    replacement: "if (false) return"
   },
   {
     lets: "than one who looks",
@@ -288,8 +288,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "letter by letter",
     file: "routes/acting.ts",
-    text: 'fields.get("name") === queue',
-    replacement: 'fields.has("name")'
+    text: 'asking.fields.get("name") !== place.queue',
+    replacement: '!asking.fields.has("name")'
   },
   { lets: "wherever it stands", file: "internal/html.ts", text: "escaped(String(part))", replacement: "String(part)" },
   {
@@ -434,8 +434,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "the role, the token and the name",
     file: "routes/delaying.ts",
-    text: 'asking.fields.get("name") !== queue.name',
-    replacement: '!asking.fields.has("name")'
+    text: 'fields.get("name") !== queue.name',
+    replacement: '!fields.has("name")'
   },
   {
     lets: "the role, the token and the name",
