@@ -411,6 +411,7 @@ describe("redrive", () => {
     const [letter] = await letters.list()
     const moves = [
       () => letters.redrive({ to }),
+      () => letters.redrive({ to, dryRun: true }),
       () => letters.park({ to }),
       () => letters.redrive({ origin: to, create: true })
     ]
@@ -418,7 +419,6 @@ describe("redrive", () => {
       const { failures, redriven, refused } = await broker.finish(move())
       assert.deepStrictEqual([redriven, refused, failures[0]?.error?.reason], [0, 1, "QueueMismatch"])
     }
-    assert.strictEqual((await broker.finish(letters.redrive({ to, dryRun: true }))).refused, 1)
     await expect(letters.edit(letter!, { to, body: bytes("edited") })).rejects.toMatchObject({
       reason: "QueueMismatch"
     })

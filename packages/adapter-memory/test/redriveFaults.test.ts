@@ -189,6 +189,10 @@ describe("a queue that a letter names", () => {
       [report.redriven, report.refused, report.queued, report.unconfirmed],
       [15, 5, options.dryRun ? 20 : 5, 0]
     )
+    assert.deepStrictEqual(
+      report.failures.map(({ id }) => Number(id) % 4),
+      [0, 0, 0, 0, 0]
+    )
     assert.isAtMost(asked, reason === "AccessRefused" ? 30 : 3)
     if (!options.dryRun) assert.strictEqual((await idsIn(broker, "q.dlq")).length, 5)
   })

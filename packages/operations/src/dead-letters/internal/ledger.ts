@@ -1,5 +1,5 @@
 /** The ledger of a redrive: the outcome of its letters, over all passes through the queue. */
-import { type FailedLetter, nothing, type Summary } from "./sweepStats.ts"
+import { type FailedLetter, failuresLimit, nothing, type Summary } from "./sweepStats.ts"
 import type { Returned } from "./returned.ts"
 import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 
@@ -38,9 +38,6 @@ export interface Ledger {
   readonly see: (seen: Seen) => void
   readonly report: (stoppedBy?: StoppedBy) => Report
 }
-
-/** The most failures that are listed. */
-const failuresLimit = 100
 
 /** The sum of the counts of two passes. What is left is known from the last one that counted. */
 const plus = (first: Summary, next: Summary): Summary => {

@@ -2,7 +2,8 @@
 import { Broker, type BrokerError, type Delivery } from "@requeue/core"
 import { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import type * as Books from "./sweepStats.ts"
+import * as Result from "effect/Result"
+import * as SweepStats from "./sweepStats.ts"
 import type * as ComeBacks from "./returned.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
@@ -60,22 +61,35 @@ const obstacle = (
   return target(letter, options) === undefined ? "unknownOrigin" : undefined
 }
 
-/** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
+/** The letters of a dry run that would go to the same queue. */
+interface Wanted {
+  readonly letters: number
+  /** The ids of the first ones. */
+  readonly ids: ReadonlyArray<string>
+}
+
+const plus = ({ ids, letters }: Wanted, { metadata }: Delivery.Delivery): Wanted => ({
+  letters: letters + 1,
+  ids: ids.length < SweepStats.failuresLimit ? [...ids, metadata.id] : ids
+})
+
+/** Refuses the letters of a dry run whose queue a redrive would refuse. */
 const refuse = (
-  summary: Books.Summary,
-  wanted: ReadonlyMap<string, number>,
+  summary: SweepStats.Summary,
+  wanted: ReadonlyMap<string, Wanted>,
   enter: (queue: string) => Effect.Effect<void, BrokerError.BrokerError>
 ) =>
   Effect.gen(function* () {
     let refused = 0
-    for (const [to, letters] of wanted) {
-      const isRefused = yield* Effect.match(Effect.retry(enter(to), { times: Destination.tries - 1 }), {
-        onSuccess: () => false,
-        onFailure: (error) => Broker.fateOf(error) === "rejected"
-      })
-      if (isRefused) refused += letters
+    const failures: Array<SweepStats.FailedLetter> = []
+    for (const [to, { ids, letters }] of wanted) {
+      const entered = yield* Effect.result(Effect.retry(enter(to), { times: Destination.tries - 1 }))
+      if (Result.isSuccess(entered) || Broker.fateOf(entered.failure) !== "rejected") continue
+      refused += letters
+      const left = SweepStats.failuresLimit - failures.length
+      failures.push(...ids.slice(0, left).map((id) => ({ id, isPublished: false, error: entered.failure })))
     }
-    return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
+    return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused, failures }
   })
 
 /** The passes of a redrive through its queue. */
@@ -121,11 +135,11 @@ export const make = (dependencies: Dependencies) => {
     Effect.gen(function* () {
       ledger.pass()
       const published = new Set<string>()
-      const wanted = new Map<string, number>()
+      const wanted = new Map<string, Wanted>()
       const count = (letter: Delivery.Delivery): boolean => {
         const isSelected = select(letter)
         const to = target(letter, options)
-        if (isSelected && to !== undefined) wanted.set(to, (wanted.get(to) ?? 0) + 1)
+        if (isSelected && to !== undefined) wanted.set(to, plus(wanted.get(to) ?? { letters: 0, ids: [] }, letter))
         return isSelected
       }
       const work: Sweep.Work = {

@@ -83,7 +83,7 @@ export interface SweepStats {
 }
 
 /** The most failures in the report. */
-const failuresLimit = 100
+export const failuresLimit = 100
 
 /**
  * `ready` letters were counted, or `undefined`. At most `known` of them were there when the work began, and another reader
