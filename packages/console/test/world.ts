@@ -127,9 +127,9 @@ export const decoded = (text: string): string =>
     .replaceAll("&gt;", ">")
     .replaceAll("&amp;", "&")
 
-/** Makes the queue that letters came from; it is empty. */
-export const queueOfLetters = ({ admin, publish }: Broker.Service) =>
-  Effect.orDie(Effect.andThen(publish([{ ...outgoing({ id: "first" }, 0), queue: "orders" }]), admin.purge("orders")))
+/** Makes the queue that letters came from, or another one; it is empty. */
+export const queueOfLetters = ({ admin, publish }: Broker.Service, queue = "orders") =>
+  Effect.orDie(Effect.andThen(publish([{ ...outgoing({ id: "first" }, 0), queue }]), admin.purge(queue)))
 
 /** The broker of a test, its console, and who uses it. */
 export const make = (

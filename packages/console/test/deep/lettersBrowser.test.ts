@@ -32,6 +32,7 @@ describe("in a browser", () => {
       Effect.gen(function* () {
         const { broker, url } = yield* world
         yield* broker.publish([yield* mendable])
+        yield* World.queueOfLetters(broker, "mails")
         const chromium = yield* browser
         const strange: Array<string> = []
         yield* Effect.promise(async () => {
