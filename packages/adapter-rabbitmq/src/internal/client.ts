@@ -148,12 +148,9 @@ export const connect = async (
   /** Open channels of consumers. */
   let consumers = 0
   let failure: unknown
-  let closed = false
   // Attached before the first await: an `error` event without a listener ends the process.
   model.on("error", (error) => (failure = error))
-  model.on("close", (error) => {
-    if (closed) return
-    closed = true
+  model.once("close", (error) => {
     // The driver has ended the socket. A dead peer never answers that, and the socket would keep the process alive.
     stream.setTimeout(endTimeout, () => stream.destroy())
     on.closed(failure ?? error)
