@@ -5,7 +5,7 @@
  */
 import { Adapter, Delay } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
-import * as Environment from "./internal/environment.ts"
+import * as Values from "./internal/values.ts"
 import * as PolicyConfig from "./PolicyConfig.ts"
 import * as StrictSchema from "./StrictSchema.ts"
 
@@ -21,7 +21,7 @@ const AdapterValue = Schema.declare(Adapter.isAdapter, {
 /** Whether a value is passed on to the adapter: JSON, and in a module also functions and instances of classes. */
 const isOption = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.every(isOption)
-  return Environment.isObject(value) ? Object.values(value).every(isOption) : value !== undefined
+  return Values.isObject(value) ? Object.values(value).every(isOption) : value !== undefined
 }
 
 /** The value of an adapter's option, which the adapter checks. In a module, `undefined` may be a missing secret. */

@@ -5,23 +5,25 @@
  * the program's queues. {@link load} finds, reads and checks the file. It connects nothing; {@link Configuration.layer} does.
  */
 import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter, BrokerUrl, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
+import { type Adapter, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
-import * as ConnectOptions from "./internal/connectOptions.ts"
-import * as Environment from "./internal/environment.ts"
+import * as Checking from "./internal/checking.ts"
 import * as Fields from "./internal/fields.ts"
 import * as Link from "./internal/link.ts"
+import * as Masking from "./internal/masking.ts"
 import * as Named from "./internal/named.ts"
+import * as Overrides from "./internal/overrides.ts"
+import * as Placeholders from "./internal/placeholders.ts"
 import * as Source from "./internal/source.ts"
+import * as Values from "./internal/values.ts"
 import * as StrictSchema from "./StrictSchema.ts"
 
 /** A loaded config file. */
@@ -61,7 +63,7 @@ export interface Options {
   /** The file's name. Default: the first `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` here or in a folder above. */
   readonly file?: string | undefined
   /** The environment variables. Default: those of the process. */
-  readonly environment?: Environment.Variables | undefined
+  readonly environment?: Overrides.Variables | undefined
   /** Adapters by other authors, for URLs of their schemes. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter.Adapter> | undefined
   /** The folder in which the search for the file begins. Default: the process's working directory. */
@@ -78,8 +80,6 @@ export const kinds: OptionNames.Of<Options> = {
   adapters: OptionKind.list,
   cwd: OptionKind.text
 }
-
-const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
 /** The paths that an entry of a section may have. */
 const allowed = Object.fromEntries(
@@ -121,121 +121,34 @@ const read = ({
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)
-    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment, allowed)
-    const [rest, brokers] = splitBrokers(document)
-    const expanded = Environment.expand(rest, environment, [], verbatim)
-    const unusable = [...Environment.mistaken(document, environment, verbatim), ...expanded.problems]
-    const checked = check(joinBrokers(expanded.value, brokers), expanded.whole)
+    const { problems: misses, set: verbatim, value: document } = Overrides.override(written, environment, allowed)
+    const [rest, brokers] = Checking.splitBrokers(document)
+    const expanded = Placeholders.expand(rest, environment, [], verbatim)
+    const unusable = [...Placeholders.mistaken(document, environment, verbatim), ...expanded.problems]
+    const checked = Checking.check(Checking.joinBrokers(expanded.value, brokers), expanded.whole)
     const wrong = Result.isFailure(checked) ? checked.failure : []
     // A variable that cannot be filled in explains any other problem at its path.
     const unexplained = wrong
-      .filter(({ path }) => !unusable.some((missing) => samePath(missing.path, path)))
-      .map((problem) => Environment.maskProblem(problem, expanded.secrets))
+      .filter(({ path }) => !unusable.some((missing) => Values.samePath(missing.path, path)))
+      .map((problem) => Masking.maskProblem(problem, expanded.secrets))
     const problems = [...misses, ...unusable, ...unexplained]
     if (problems.length > 0 || Result.isFailure(checked)) return yield* new ConfigFileError({ file, problems })
-    const { secrets } = expanded
     return make(file, checked.success.linked, checked.success.brokers, {
       adapters,
       environment,
-      secrets,
+      secrets: expanded.secrets,
       verbatim,
       path: source.path
     })
   })
 
-interface Checked {
-  readonly linked: Link.Linked
-  readonly brokers: ConfigFile["brokers"]
-}
-
-type Problems = ReadonlyArray<StrictSchema.Problem>
-
-/** Decodes and links a file. */
-const decode = (document: unknown): Result.Result<Checked, Problems> => {
-  const decoded = decodeFile(document, { errors: "all" })
-  if (Result.isFailure(decoded)) {
-    // Problems of brokers show no values: these may be secrets.
-    const [shown] = splitBrokers(document)
-    return Result.fail(StrictSchema.problems(decoded.failure, shown).map(ConnectOptions.explain))
-  }
-  const { brokers } = decoded.success
-  return Result.map(Link.link(decoded.success), (linked) => ({ linked, brokers }))
-}
-
-/**
- * Decodes and links a file, or fails with all of its problems. One problem can hide others, so it removes the fields with
- * problems and tries the rest again. It tries refused text of `whole` as a number or boolean.
- */
-const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Result<Checked, Problems> => {
-  let [document, found]: [unknown, Problems] = [given, []]
-  for (;;) {
-    const result = decode(document)
-    if (Result.isSuccess(result)) return found.length === 0 ? result : Result.fail(found)
-    const places = result.failure.map(({ path }) => path)
-    const retyped = Environment.retype(document, whole, places)
-    if (retyped !== document) {
-      document = retyped
-      continue
-    }
-    const fresh = result.failure.filter(({ path }) => !found.some((known) => samePath(known.path, path)))
-    if (fresh.length === 0) return Result.fail(found)
-    document = fresh.reduce<unknown>((rest, { path }) => Environment.without(rest, path), document)
-    found = [...found, ...fresh]
-  }
-}
-
-/** Splits off the brokers of a file, but for `waitForBroker`. Their secrets are looked up when a broker is used, so others may be missing. */
-const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
-  if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
-  const { brokers, ...rest } = document
-  const times = Object.entries(Environment.isObject(brokers) ? brokers : {}).flatMap(([name, broker]) =>
-    Environment.isObject(broker) && "waitForBroker" in broker
-      ? [[name, { waitForBroker: broker["waitForBroker"] }] as const]
-      : []
-  )
-  return [times.length === 0 ? rest : { ...rest, brokers: Object.fromEntries(times) }, brokers]
-}
-
-/** Puts the brokers into a file again, with the times to wait that it has. */
-const joinBrokers = (document: unknown, brokers: unknown): unknown => {
-  if (brokers === undefined) return document
-  const { brokers: times = {}, ...rest } = Object(document)
-  const joined = Environment.isObject(brokers)
-    ? Object.fromEntries(
-        Object.entries(brokers).map(([name, broker]) => [
-          name,
-          Object.hasOwn(times, name) ? { ...Object(broker), ...times[name] } : broker
-        ])
-      )
-    : brokers
-  return { ...rest, brokers: joined }
-}
-
-const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path"]): boolean =>
-  JSON.stringify(a) === JSON.stringify(b)
-
 /** The surroundings of a file. */
-interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, "secrets"> {
-  readonly environment: Environment.Variables
-  /** See `Environment.Overridden`. */
-  readonly verbatim: Environment.Overridden["set"]
+interface Context extends Pick<Options, "adapters">, Pick<Placeholders.Expanded, "secrets"> {
+  readonly environment: Overrides.Variables
+  /** See `Overrides.Overridden`. */
+  readonly verbatim: Overrides.Overridden["set"]
   /** The file's absolute path. */
   readonly path: string
-}
-
-/** Returns the problem of a broker's name, which may be any value in a program without types. */
-const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
-  if (name === undefined) {
-    const names = known.map(BrokerUrl.withoutPassword)
-    const remedy = `Write broker: ${names[0]}, or name one of ${names.join(", ")}`
-    return { path: ["broker"], detail: "no broker is the default", remedy }
-  }
-  if (typeof name !== "string") {
-    const detail = `the name of a broker must be text, got ${OptionKind.show(name)}`
-    return { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
-  }
-  if (known.includes(name)) return undefined
-  return { path: ["brokers"], ...Link.unknown("broker", name, known) }
 }
 
 /** The `secrets` are those outside of the brokers. */
@@ -247,7 +160,7 @@ const make = (
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
-  const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker], verbatim)
+  const opened = (broker: string) => Placeholders.expand(brokers[broker], environment, ["brokers", broker], verbatim)
 
   const { locate, masked, refused } = BrokerProblems.make(
     file,
@@ -257,14 +170,14 @@ const make = (
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
-    const problem = problemOfName(name, Object.keys(brokers))
+    const problem = Link.problemOfBroker(name, Object.keys(brokers))
     return problem === undefined ? Effect.succeed(name!) : refuse([problem]) // One without a problem has been found.
   }
 
   const find = Effect.fnUntraced(function* (name: string) {
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
-    const { url, waitForBroker: _, ...options } = value as { readonly url: string; readonly waitForBroker?: unknown } // Environment.override gave every broker its url
+    const { url, waitForBroker: _, ...options } = value as { readonly url: string; readonly waitForBroker?: unknown } // Overrides.override gave every broker its url
     const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })

@@ -1,7 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { assert, describe, it } from "vitest"
-import { expand, variableOf } from "../src/internal/environment.ts"
+import { variableOf } from "../src/internal/overrides.ts"
+import { expand } from "../src/internal/placeholders.ts"
 import { complaints, sound } from "./folder.ts"
 
 const yaml = `

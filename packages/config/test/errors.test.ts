@@ -7,7 +7,7 @@ import { execFile } from "node:child_process"
 import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "vitest"
 import { Configuration, ConfigFileError } from "../src/index.ts"
-import { mask } from "../src/internal/environment.ts"
+import { mask } from "../src/internal/masking.ts"
 import { complaints, folder, sound } from "./folder.ts"
 
 const file = "requeue.config.yaml: "

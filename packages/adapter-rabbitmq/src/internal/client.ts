@@ -11,9 +11,11 @@ import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
 import * as AckFrames from "./ackFrames.ts"
+import * as ReceivedFrames from "./connect/receivedFrames.ts"
 import { verifyPassive } from "./connect/verifyPassive.ts"
 import type { Account } from "./connect/credentials.ts"
 import * as FieldTable from "./fieldTable.ts"
+import * as WrittenHeaders from "./publish/writtenHeaders.ts"
 
 export type { Channel, ConfirmChannel }
 
@@ -140,18 +142,15 @@ export const connect = async (
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
   coalesceWrites(stream)
-  const receiver = model.connection as unknown as Receiver // The driver's types lack these.
-  const heard = watch(receiver)
+  const receiver = model.connection as unknown as ReceivedFrames.Receiver // The driver's types lack these.
+  const heard = ReceivedFrames.watch(receiver)
   const { channelMax } = receiver
   /** Open channels of consumers. */
   let consumers = 0
   let failure: unknown
-  let closed = false
   // Attached before the first await: an `error` event without a listener ends the process.
   model.on("error", (error) => (failure = error))
-  model.on("close", (error) => {
-    if (closed) return
-    closed = true
+  model.once("close", (error) => {
     // The driver has ended the socket. A dead peer never answers that, and the socket would keep the process alive.
     stream.setTimeout(endTimeout, () => stream.destroy())
     on.closed(failure ?? error)
@@ -206,62 +205,6 @@ const noneLeft = (channelMax: number): string =>
   `No channels left for a consumer: the connection allows ${channelMax} channels (channel_max), each consumer has one, ` +
   "and declarations need the last"
 
-interface Frame {
-  readonly channel: number
-  readonly id?: number
-  readonly fields?: { headers?: unknown; table?: Buffer | undefined }
-}
-
-/** The part of a driver's connection that the driver's types lack: the channel limit, and how it parses frames. */
-interface Receiver {
-  readonly channelMax: number
-  /** Received bytes, from the start of the next frame. */
-  rest: Buffer
-  /** Parses the next frame; calls itself again after it has read more bytes. */
-  recvFrame: () => false | Frame
-}
-
-/** The frame of a message's properties, by the number of its class. */
-const propertiesFrame = 60
-/** Bytes before the property flags: the header of every frame, then class, weight and body size. */
-const beforeFlags = 7 + 12
-
-/**
- * Returns the headers that the driver has read, plus a text header named `__proto__`. The driver assigns that one, so
- * it loses a text, and uses a table as the prototype of all headers.
- */
-const whole = (headers: unknown, table: Buffer): unknown => {
-  const text = FieldTable.textOf(table, "__proto__")
-  return { ...Object(headers), ...(text === undefined ? {} : { ["__proto__"]: text }) }
-}
-
-/**
- * Keeps the raw headers of a message, whose frame starts these bytes, in addition to those that the driver has read.
- */
-const keepTable = (fields: NonNullable<Frame["fields"]>, bytes: Buffer): void => {
-  fields.table ??= FieldTable.headersOf(bytes, beforeFlags)
-  if (fields.table?.includes("__proto__")) fields.headers = whole(fields.headers, fields.table)
-}
-
-/** The connection's own channel. */
-const connectionChannel = 0
-
-/** Keeps the raw headers of messages. Counts the frames on channels, which excludes heartbeats. */
-const watch = (connection: Receiver): (() => number) => {
-  const receive = connection.recvFrame.bind(connection)
-  let heard = 0
-  connection.recvFrame = () => {
-    const bytes = connection.rest
-    const frame = receive()
-    if (frame === false) return frame
-    if (frame.channel !== connectionChannel) heard++
-    // If the driver had to read more bytes, its nested call has found the frame in them.
-    if (frame.id === propertiesFrame && frame.fields?.headers !== undefined) keepTable(frame.fields, bytes)
-    return frame
-  }
-  return () => heard
-}
-
 /**
  * Adds an `error` listener, because an `error` without one would end the process. The adapter listens to `close`, which
  * follows.
@@ -270,47 +213,6 @@ const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
   verifyPassive(channel)
   return channel
-}
-
-/** One object for all headers with the same names. */
-const reused = new Map<string, Record<string, unknown>>()
-const reuseLimit = 100
-
-/**
- * Copies headers into an object that is shared by all headers with the same names. The driver uses its argument as a
- * prototype, and setting up a prototype per message takes longer than encoding the message. The driver has read the
- * headers when `publish` returns.
- */
-const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
-  const names = JSON.stringify(Object.keys(headers))
-  const known = reused.get(names)
-  if (known !== undefined) return Object.assign(known, headers)
-  if (reused.size < reuseLimit) reused.set(names, { ...headers })
-  return headers
-}
-
-/** The bytes that the driver writes before a byte array without a name; its size follows. */
-const nameless = [0, "x".charCodeAt(0)] as const
-const namelessSize = nameless.length + 4
-
-/** One object for all tables, because the driver uses it as a prototype too. */
-const wholeTable: Record<string, unknown> = {}
-
-/**
- * Returns headers that make the driver write a whole table unchanged. They are a byte array without a name, and while
- * the driver encodes it, the preceding bytes are overwritten too. If another version of the driver writes something
- * else there, nothing is sent.
- */
-const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
-  const content = table.subarray(namelessSize)
-  content.copy = (target, at = 0) => {
-    const start = at - namelessSize
-    if (nameless.some((byte, index) => target[start + index] !== byte))
-      throw new TypeError("the driver writes byte arrays in another way")
-    return table.copy(target, start)
-  }
-  wholeTable[""] = content
-  return wholeTable
 }
 
 /** The driver accepts only Buffers. */
@@ -324,8 +226,8 @@ export const publish = (
 ): void => {
   const written =
     kept.length === 0
-      ? reuse(typed === undefined ? headers : { ...headers, ...typed })
-      : asItIs(FieldTable.make(kept, headers))
+      ? WrittenHeaders.reuse(typed === undefined ? headers : { ...headers, ...typed })
+      : WrittenHeaders.asItIs(FieldTable.make(kept, headers))
   channel.publish(exchange, routingKey, bufferOf(content), { ...options, headers: written }, done)
 }
 

@@ -119,8 +119,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not take back the credit of what is settled",
     kills: "no more deliveries are unsettled than the credit allows, and credit 0 stops them",
     file: "consume/credit.ts",
-    text: "      orphans--\n      pump()",
-    replacement: "      pump()"
+    text: "    this.#orphans--\n    this.#pump()",
+    replacement: "    this.#pump()"
   },
   {
     name: "takes a queue that somebody else has made for one of its own",

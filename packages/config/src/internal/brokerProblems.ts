@@ -4,7 +4,7 @@ import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/p
 import { ConfigFileError } from "../ConfigFileError.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 import * as ConnectOptions from "./connectOptions.ts"
-import * as Environment from "./environment.ts"
+import * as Masking from "./masking.ts"
 import type * as StrictSchema from "../StrictSchema.ts"
 
 /** Makes the functions for errors of a file's brokers. `secretsOf` returns the secrets of a broker and of the queues. */
@@ -15,7 +15,7 @@ export const make = (
 ) => {
   const refused = (broker: string, problems: ReadonlyArray<StrictSchema.Problem>): ConfigFileError => {
     const secrets = secretsOf(broker)
-    return new ConfigFileError({ file, problems: problems.map((each) => Environment.maskProblem(each, secrets)) })
+    return new ConfigFileError({ file, problems: problems.map((each) => Masking.maskProblem(each, secrets)) })
   }
 
   const locate = (
@@ -41,8 +41,8 @@ export const make = (
       queue,
       reason,
       isMisconfigured,
-      detail: Environment.mask(detail, secrets),
-      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
+      detail: Masking.mask(detail, secrets),
+      remedy: remedy === undefined ? undefined : Masking.mask(remedy, secrets)
     })
   }
 

@@ -1,6 +1,6 @@
 /** Turns a decoded file into values, and looks up the names of policies and brokers. */
 import { Codec, ConsumerBackoff, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { BrokerUrl, ConsumerOptions, OptionNames } from "@requeue/core/port"
+import { BrokerUrl, ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
@@ -37,6 +37,21 @@ export const unknown = (
   }
   const detail = `there is no ${what} named ${BrokerUrl.withoutPassword(name)}`
   return { detail, remedy: OptionNames.remedy(name, known) }
+}
+
+/** Returns the problem of a broker's name, which may be any value in a program without types. */
+export const problemOfBroker = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
+  if (name === undefined) {
+    const names = known.map(BrokerUrl.withoutPassword)
+    const remedy = `Write broker: ${names[0]}, or name one of ${names.join(", ")}`
+    return { path: ["broker"], detail: "no broker is the default", remedy }
+  }
+  if (typeof name !== "string") {
+    const detail = `the name of a broker must be text, got ${OptionKind.show(name)}`
+    return { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
+  }
+  if (known.includes(name)) return undefined
+  return { path: ["brokers"], ...unknown("broker", name, known) }
 }
 
 /** Returns the problems of names that no broker or policy has. */

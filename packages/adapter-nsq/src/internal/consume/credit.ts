@@ -39,6 +39,7 @@ export interface Credit {
 interface Member {
   readonly rdy: (share: number) => void
   readonly max: number
+  readonly joined: number
   isLost: boolean
   inFlight: number
   share: number
@@ -48,8 +49,6 @@ interface Member {
   roomSince: number
   /** When its last message arrived. */
   arrived: number
-  /** Since when it has had neither a message nor room for one. */
-  waitsSince: number
   /** When its turn began. */
   turnSince: number
   /** When its last turn ended. */
@@ -76,14 +75,16 @@ const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
 
 const sumOf = (members: Iterable<Member>): number => [...members].reduce((sum, { inFlight }) => sum + inFlight, 0)
 
+/** Since when a connection has had neither a message nor room for one. */
+const waitsSince = ({ arrived, joined, turnEnded }: Member): number => Math.max(joined, arrived, turnEnded)
+
 /**
  * Returns how long a connection has waited. `turn` is the length of a turn in milliseconds. A connection that keeps its
  * turn comes first: it may have further messages.
  */
 const waitOf = (member: Member, now: number, turn: number): number => {
-  const { roomSince, turnSince, waitsSince } = member
-  if (!hasRoom(member)) return now - waitsSince
-  const isKept = now - roomSince < most * turn && now - turnSince < times.quantum
+  if (!hasRoom(member)) return now - waitsSince(member)
+  const isKept = now - member.roomSince < most * turn && now - member.turnSince < times.quantum
   return isKept ? Number.POSITIVE_INFINITY : 0
 }
 
@@ -97,19 +98,20 @@ const isBusy = ({ arrived, inFlight }: Member, now: number): boolean =>
 const isSaturated = (member: Member, now: number, moment: number): boolean =>
   isBusy(member, now) && (hasRoom(member) ? now - member.roomSince < moment : member.arrived >= member.changed)
 
-/** Whether a connection delivered a moment ago, but now waits while others have their turn. */
-const isDeprived = ({ arrived, inFlight, share }: Member, now: number): boolean =>
-  inFlight === 0 && share === 0 && now - arrived < times.longestTurn
+const isWaiting = ({ inFlight, share }: Member): boolean => inFlight === 0 && share === 0
 
-const isStarved = ({ inFlight, share, waitsSince }: Member, now: number): boolean =>
-  inFlight === 0 && share === 0 && now - waitsSince >= times.quantum
+/** Whether a connection delivered a moment ago, but now waits while others have their turn. */
+const isDeprived = (member: Member, now: number): boolean => isWaiting(member) && isBusy(member, now)
+
+const isStarved = (member: Member, now: number): boolean =>
+  isWaiting(member) && now - waitsSince(member) >= times.quantum
 
 const give = (member: Member, share: number, now: number): void => {
   const had = hasRoom(member)
   member.share = share
   member.changed = now
   if (!had) member.roomSince = member.turnSince = now
-  else if (!hasRoom(member)) member.waitsSince = member.turnEnded = now
+  else if (!hasRoom(member)) member.turnEnded = now
   member.rdy(share)
 }
 
@@ -124,10 +126,39 @@ const learned = (latency: number, { changed, inFlight, roomSince, share, turnEnd
 }
 
 /**
- * Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds.
- *
- * Long, because every change of one connection changes the shares of the others.
+ * The open connections and their credit now. `latency` is the round trip to nsqd in milliseconds. `ofOpen` is the credit without
+ * what is in flight on lost connections, and `free` also without what is in flight on open ones.
  */
+const viewOf = (members: Iterable<Member>, limit: number, latency: number, now: number) => {
+  const open = [...members].filter(({ isLost }) => !isLost)
+  const free = limit - sumOf(members)
+  const moment = Math.max(times.moment, 2 * latency)
+  const isAnySaturated = open.some((member) => isSaturated(member, now, moment))
+  return { limit, latency, now, open, free, ofOpen: free + sumOf(open), isAnySaturated }
+}
+
+type View = ReturnType<typeof viewOf>
+
+/** The length of a turn in milliseconds. */
+const turnOf = ({ free, isAnySaturated, latency, limit, now, open }: View): number => {
+  if (limit === 0 || (limit >= open.length && !isAnySaturated)) return times.longestTurn
+  const round = open.some((member) => isDeprived(member, now)) ? 0 : times.round
+  const part = (round * (isAnySaturated ? 1 : Math.max(1, free))) / open.length
+  return Math.min(Math.max(part, 2 * latency, times.shortestTurn), times.longestTurn)
+}
+
+/** The shares of the open connections. `withheld` is credit for a starved one, available after the next settlement. */
+const sharesOf = (view: View, withheld: number): ReadonlyArray<number> => {
+  const { isAnySaturated, now, ofOpen, open } = view
+  const turn = turnOf(view)
+  const demands = open.map((member) => {
+    const { inFlight, max } = member
+    return { inFlight, isBusy: isBusy(member, now), max, waited: waitOf(member, now, turn) }
+  })
+  return distributeRdy(ofOpen - withheld, demands, isAnySaturated)
+}
+
+/** Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds. */
 export const make = (elapsed: () => number): Credit => {
   const members = new Set<Member>()
   let limit = 0
@@ -136,40 +167,13 @@ export const make = (elapsed: () => number): Credit => {
   /** The round trip to nsqd, as learned so far, in milliseconds. */
   let latency = 0
 
-  const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
+  const view = (): View => viewOf(members, limit, latency, elapsed())
 
-  const isAnySaturated = (now: number): boolean => {
-    const moment = Math.max(times.moment, 2 * latency)
-    return living().some((member) => isSaturated(member, now, moment))
-  }
-
-  const turn = (): number => {
-    const now = elapsed()
-    const all = living()
-    const isHurried = isAnySaturated(now)
-    if (limit === 0 || (limit >= all.length && !isHurried)) return times.longestTurn
-    const free = isHurried ? 1 : Math.max(1, limit - sumOf(members))
-    const round = all.some((member) => isDeprived(member, now)) ? 0 : times.round
-    const wanted = Math.max((round * free) / all.length, 2 * latency, times.shortestTurn)
-    return Math.min(wanted, times.longestTurn)
-  }
-
-  /** `withheld` is credit for a starved connection, available after the next settlement. */
-  const distribute = (withheld = 0): void => {
-    const now = elapsed()
-    const length = turn()
-    const all = living()
-    const free = Math.max(0, limit - sumOf([...members].filter(({ isLost }) => isLost)))
-    const shares = distributeRdy(
-      Math.max(0, free - withheld),
-      all.map((member) => {
-        const { inFlight, max } = member
-        return { inFlight, isBusy: isBusy(member, now), max, waited: waitOf(member, now, length) }
-      }),
-      isAnySaturated(now)
-    )
-    isShort = shares.reduce((sum, share) => sum + share, 0) < free
-    const changes = all.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))
+  const distribute = (seen = view(), withheld = 0): void => {
+    const { now, ofOpen, open } = seen
+    const shares = sharesOf(seen, withheld)
+    isShort = shares.reduce((sum, share) => sum + share, 0) < ofOpen
+    const changes = open.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))
     // Shares are lowered before others are raised: their sum never exceeds the credit.
     for (const { by, member, share } of changes.toSorted((a, b) => a.by - b.by)) {
       if (by !== 0) give(member, share, now)
@@ -180,22 +184,19 @@ export const make = (elapsed: () => number): Credit => {
     arrived: () => {
       const now = elapsed()
       member.inFlight++
-      member.arrived = member.waitsSince = now
+      member.arrived = now
       if (!member.isLost) latency = learned(latency, member, now)
       // The message arrived after the turn: it takes credit that another connection has now.
-      if (member.isLost) members.add(member)
       if (member.inFlight > member.share) distribute()
     },
     settled: () => {
       const had = hasRoom(member)
       member.inFlight--
       if (!had) member.roomSince = elapsed()
-      if (member.isLost && member.inFlight === 0) members.delete(member)
       if (member.isLost || isShort) distribute()
     },
     lost: () => {
       member.isLost = true
-      if (member.inFlight === 0) members.delete(member)
       distribute()
     },
     leave: () => {
@@ -212,18 +213,17 @@ export const make = (elapsed: () => number): Credit => {
     },
     join: (rdy, max) => {
       const now = elapsed()
-      const since = { changed: now, roomSince: now, waitsSince: now, turnSince: now, turnEnded: -Infinity }
+      const since = { joined: now, changed: now, roomSince: now, turnSince: now, turnEnded: -Infinity }
       const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, arrived: -times.longestTurn, ...since }
       members.add(member)
       distribute()
       return membershipOf(member)
     },
     tick: () => {
-      const now = elapsed()
-      const all = living()
-      if (limit === 0 || all.length < 2) return
-      distribute(sumOf(members) >= limit && all.some((member) => isStarved(member, now)) ? 1 : 0)
+      const seen = view()
+      if (limit === 0 || seen.open.length < 2) return
+      distribute(seen, seen.free <= 0 && seen.open.some((member) => isStarved(member, seen.now)) ? 1 : 0)
     },
-    pause: turn
+    pause: () => turnOf(view())
   }
 }

@@ -37,10 +37,19 @@ export interface Consumer {
 /** The largest prefetch of AMQP. */
 const maxPrefetch = 65_535
 
-/** The requests to the server. Each resolves with the server's answer. */
-export interface Requests {
+/** The channel's requests, names and timer. */
+export interface Dependencies {
+  /** Resolves with the server's answer. */
   readonly consume: (consumer: Consumer) => Promise<unknown>
+  /** Resolves with the server's answer. */
   readonly cancel: (consumer: Consumer) => Promise<unknown>
+  readonly uniqueName: () => string
+  /**
+   * Whether the server delivers to one consumer only. Then a new consumer replaces it to raise credit. Default: false.
+   */
+  readonly isSingle?: boolean
+  /** Runs a function after this many milliseconds. */
+  readonly after: (millis: number, run: () => void) => void
 }
 
 /** Milliseconds after which even a few settled deliveries of cancelled consumers are replaced. */
@@ -49,133 +58,128 @@ const moment = 100
 /** Consumers per channel. Instead of one more, a single consumer replaces all of them. */
 const maxConsumers = 8
 
-/**
- * Starts without credit.
- *
- * Long, because all of it is one state, and the order of its changes matters.
- */
-export const make = ({
-  after,
-  cancel,
-  consume,
-  isSingle = false,
-  uniqueName
-}: Requests & {
-  readonly uniqueName: () => string
-  /**
-   * Whether the server delivers to one consumer only. Then a new consumer replaces it to raise credit. Default: false.
-   */
-  readonly isSingle?: boolean
-  /** Runs a function after this many milliseconds. */
-  readonly after: (millis: number, run: () => void) => void
-}): Credit => {
-  let consumers: Array<Consumer> = []
-  /** The sum of the consumers' prefetches. */
-  let granted = 0
+/** A request under way. The next one waits for its answer. */
+interface Running {
+  readonly answered: Promise<void>
+  /** Whether it is written. The driver writes the second of two cancels after the first is answered. */
+  readonly isWritten: boolean
+}
+
+class ChannelCredit implements Credit {
+  readonly #env: Dependencies
+  readonly #waiters: Array<() => void> = []
+  #consumers: ReadonlyArray<Consumer> = []
   /** Unsettled deliveries of cancelled consumers. */
-  let orphans = 0
-  let limit = 0
-  let isBusy = false
-  /** The current request, or the last one. */
-  let running: Promise<void> = Promise.resolve()
-  let hasEnded = false
+  #orphans = 0
+  #limit = 0
+  #running: Running | undefined = undefined
   /** Whether filling the gap is postponed. */
-  let isWaiting = false
-  /** Whether cancels wait in the driver's queue for the answer to another one. */
-  let isUnwritten = false
-  const waiters: Array<() => void> = []
+  #isWaiting = false
+  #hasEnded = false
 
-  const gapOf = (): number => Math.min(limit, maxPrefetch) - granted - orphans
-  const isTooMuch = (): boolean => consumers.length > 0 && granted + orphans > limit
-  const isWritten = (): boolean => hasEnded || !(isUnwritten || isTooMuch())
-
-  const run = (operation: Promise<unknown>): void => {
-    isBusy = true
-    // A rejected request closes the channel, and the subscription reacts to that.
-    const after = () => {
-      isBusy = false
-      isUnwritten = false
-      pump()
-    }
-    running = operation.then(after, after)
+  constructor(env: Dependencies) {
+    this.#env = env
   }
 
-  const release = (): void => {
-    if (isWritten()) for (const resume of waiters.splice(0)) resume()
+  set(limit: number): void {
+    this.#limit = limit
+    this.#pump()
   }
 
-  const cancelAll = (): void => {
-    const cancelled = consumers
-    consumers = []
-    granted = 0
-    for (const consumer of cancelled) {
-      consumer.isCancelled = true
-      orphans += consumer.unsettled
-    }
-    // The driver writes a request only after the previous one is answered.
-    isUnwritten = cancelled.length > 1
-    run(Promise.all(cancelled.map(cancel)))
-    release()
+  arrived(consumer: Consumer): void {
+    consumer.unsettled++
+    if (consumer.isCancelled) this.#orphans++
   }
 
-  const pump = (): void => {
-    if (isBusy || hasEnded) return
-    if (isTooMuch()) return cancelAll()
-    release()
-    const gap = gapOf()
-    if (gap <= 0) return
-    if (consumers.length > 0 && orphans > 0 && gap * 2 < limit) return wait()
-    fill(gap)
+  settled(consumer: Consumer): void {
+    consumer.unsettled--
+    if (!consumer.isCancelled) return
+    this.#orphans--
+    this.#pump()
   }
 
-  const fill = (gap: number): void => {
-    if (consumers.length >= (isSingle ? 1 : maxConsumers)) return cancelAll()
-    const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
-    consumers.push(consumer)
-    granted += gap
-    run(consume(consumer))
+  // A field, because the settler passes it on.
+  readonly barrier = (): Promise<void> | undefined =>
+    this.#isWritten() ? undefined : new Promise((resume) => this.#waiters.push(resume))
+
+  async stop(): Promise<void> {
+    this.set(0)
+    // A consumer that is being started is cancelled once it has started.
+    while (this.#running !== undefined && !this.#hasEnded) await this.#running.answered
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#release()
+  }
+
+  /** The credit that the server has: what live consumers may hold, and the orphans. */
+  #given(): number {
+    return this.#consumers.reduce((sum, { prefetch }) => sum + prefetch, this.#orphans)
+  }
+
+  #isTooMuch(): boolean {
+    return this.#consumers.length > 0 && this.#given() > this.#limit
+  }
+
+  #isWritten(): boolean {
+    return this.#hasEnded || (this.#running?.isWritten !== false && !this.#isTooMuch())
+  }
+
+  #release(): void {
+    if (this.#isWritten()) for (const resume of this.#waiters.splice(0)) resume()
+  }
+
+  #pump(isDue = false): void {
+    if (this.#running !== undefined || this.#hasEnded) return
+    const gap = Math.min(this.#limit, maxPrefetch) - this.#given()
+    if (this.#isTooMuch()) this.#cancelAll()
+    else if (gap > 0) this.#fill(gap, isDue)
+    this.#release()
   }
 
   /**
-   * Postpones filling a gap until it is half of the credit, or for a moment because orphans may be held for hours. A
+   * Adds a consumer. It waits until the gap is half of the credit, or for a moment because orphans may be held for hours. A
    * consumer for each settled orphan would be too many.
    */
-  const wait = (): void => {
-    if (isWaiting) return
-    isWaiting = true
-    after(moment, () => {
-      isWaiting = false
-      if (isBusy || hasEnded || isTooMuch()) return pump()
-      if (gapOf() > 0) fill(gapOf())
+  #fill(prefetch: number, isDue: boolean): void {
+    const { consume, isSingle = false, uniqueName } = this.#env
+    const live = this.#consumers.length
+    if (!isDue && live > 0 && this.#orphans > 0 && prefetch * 2 < this.#limit) return this.#wait()
+    if (live >= (isSingle ? 1 : maxConsumers)) return this.#cancelAll()
+    const consumer: Consumer = { name: uniqueName(), prefetch, unsettled: 0, isCancelled: false }
+    this.#consumers = [...this.#consumers, consumer]
+    this.#run(consume(consumer), true)
+  }
+
+  #wait(): void {
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    this.#env.after(moment, () => {
+      this.#isWaiting = false
+      this.#pump(true)
     })
   }
 
-  const set = (wanted: number): void => {
-    limit = wanted
-    pump()
+  #cancelAll(): void {
+    const cancelled = this.#consumers
+    this.#consumers = []
+    for (const consumer of cancelled) {
+      consumer.isCancelled = true
+      this.#orphans += consumer.unsettled
+    }
+    this.#run(Promise.all(cancelled.map(this.#env.cancel)), cancelled.length === 1)
   }
 
-  return {
-    set,
-    arrived: (consumer) => {
-      consumer.unsettled++
-      if (consumer.isCancelled) orphans++
-    },
-    settled: (consumer) => {
-      consumer.unsettled--
-      if (!consumer.isCancelled) return
-      orphans--
-      pump()
-    },
-    barrier: () => (isWritten() ? undefined : new Promise((resume) => waiters.push(resume))),
-    stop: async () => {
-      set(0)
-      // A consumer that is being started is cancelled once it has started.
-      while (isBusy && !hasEnded) await running
-    },
-    end: () => {
-      hasEnded = true
-      release()
+  #run(operation: Promise<unknown>, isWritten: boolean): void {
+    // A rejected request closes the channel, and the subscription reacts to that.
+    const advance = (): void => {
+      this.#running = undefined
+      this.#pump()
     }
+    this.#running = { answered: operation.then(advance, advance), isWritten }
   }
 }
+
+/** Starts without credit. */
+export const make = (env: Dependencies): Credit => new ChannelCredit(env)

@@ -22,6 +22,12 @@ export interface Lanes<A> {
   readonly drain: () => ReadonlyArray<A>
 }
 
+/** A publication. Only this module changes where it is parked. */
+interface Item<A> {
+  readonly publication: Publication
+  parkedIn: Set<A> | undefined
+}
+
 interface Lane<A> {
   readonly channels: Channels
   readonly parked: Set<A>
@@ -32,25 +38,8 @@ interface Lane<A> {
 const nameOf = ({ exchange, options: { userId } }: Publication): string =>
   userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`
 
-/** Waits for a channel and writes all parked items. Fails them if the server refuses the channel. */
-const unpark = <A>(
-  { channels: { current, ready }, parked }: Lane<A>,
-  write: (channel: Confirms, item: A) => void,
-  fail: (item: A, error: BrokerError.BrokerError) => void
-): Effect.Effect<void> =>
-  Effect.map(Effect.result(ready), (opened) => {
-    // Their failure makes room for other items, which are parked meanwhile and get another attempt.
-    if (Result.isFailure(opened)) return [...parked].forEach((item) => fail(item, opened.failure))
-    const channel = current()
-    if (channel === undefined) return
-    for (const item of parked) {
-      parked.delete(item)
-      write(channel, item)
-    }
-  })
-
 /** Has no lane at first. */
-export const make = <A extends { readonly publication: Publication }>(env: {
+export const make = <A extends Item<A>>(env: {
   readonly channels: () => Channels
   /** Each lane is a channel of the server. Further exchanges and user ids share the last lane. */
   readonly maxLanes: () => number
@@ -61,18 +50,13 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   /** Runs an effect until the publisher is closed. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }): Lanes<A> => {
-  const { channels, fail, fork, maxLanes, write } = env
-  const open = (): Lane<A> => ({ channels: channels(), parked: new Set(), isOpening: false })
+  const { fail, fork, maxLanes, write } = env
+  const open = (): Lane<A> => ({ channels: env.channels(), parked: new Set(), isOpening: false })
   const lanes = new Map<string, Lane<A>>()
   const large = open()
   let last = large
-  /** The lane of each parked item. */
-  const places = new Map<A, Set<A>>()
   /** Bytes of the smallest body that was refused for its size. */
   let refusedSize = Number.POSITIVE_INFINITY
-
-  const laneOf = ({ publication }: A): Lane<A> =>
-    publication.content.length >= refusedSize ? large : laneTo(nameOf(publication))
 
   const laneTo = (name: string): Lane<A> => {
     const known = lanes.get(name)
@@ -83,15 +67,24 @@ export const make = <A extends { readonly publication: Publication }>(env: {
     return last
   }
 
-  const unparked = (channel: Confirms, item: A): void => {
-    places.delete(item)
-    write(channel, item, true)
+  const unpark = ({ channels, parked }: Lane<A>): void => {
+    const channel = channels.current()
+    if (channel === undefined) return
+    for (const item of parked) {
+      parked.delete(item)
+      write(channel, item, true)
+    }
   }
 
+  /** Waits for a channel and writes all parked items. Fails them if the server refuses the channel. */
   const opening = (lane: Lane<A>) =>
     Effect.gen(function* () {
-      do yield* unpark(lane, unparked, fail)
-      while (lane.parked.size > 0)
+      do {
+        const opened = yield* Effect.result(lane.channels.ready)
+        if (Result.isSuccess(opened)) unpark(lane)
+        // Their failure makes room for other items, which are parked meanwhile and get another attempt.
+        else [...lane.parked].forEach((item) => fail(item, opened.failure))
+      } while (lane.parked.size > 0)
       lane.isOpening = false
     })
 
@@ -103,20 +96,18 @@ export const make = <A extends { readonly publication: Publication }>(env: {
 
   return {
     begin: (item) => {
-      const lane = laneOf(item)
+      const { publication } = item
+      const lane = publication.content.length >= refusedSize ? large : laneTo(nameOf(publication))
       // Items that were parked before go first.
       const channel = lane.parked.size === 0 ? lane.channels.current() : undefined
       if (channel !== undefined) return write(channel, item, false)
       lane.parked.add(item)
-      places.set(item, lane.parked)
+      item.parkedIn = lane.parked
       ready(lane)
     },
     open: (exchange) => ready(laneTo(exchange)),
     leave: (item, error) => {
-      if (places.size > 0) {
-        places.get(item)?.delete(item)
-        places.delete(item)
-      }
+      item.parkedIn?.delete(item)
       if (error?.reason === "BodyTooLarge" && !isOfHeaders(error))
         refusedSize = Math.min(refusedSize, item.publication.content.length)
     },
@@ -124,7 +115,6 @@ export const make = <A extends { readonly publication: Publication }>(env: {
       [large, ...lanes.values()].flatMap(({ parked }) => {
         const drained = [...parked]
         parked.clear()
-        places.clear()
         return drained
       })
   }

@@ -41,6 +41,7 @@ export class Submission implements Deadlines.Deadline {
   /** Set when the publication was written. */
   written: Confirms.Written | undefined = undefined
   hasEnded = false
+  parkedIn: Set<Submission> | undefined = undefined
   readonly publication: Publication
   onOutcome: Confirms.OnOutcome
   readonly owner: { readonly late: (submission: Submission) => void }

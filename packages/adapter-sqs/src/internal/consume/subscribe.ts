@@ -40,20 +40,7 @@ interface Dependencies {
 }
 
 /** The queue that a subscription reads, and the services that its parts share. */
-interface Source {
-  readonly queue: string
-  readonly fifo: boolean
-  readonly url: () => string
-  /** Recreates a deleted queue, if allowed. */
-  readonly restore: () => void
-  readonly client: Client
-  readonly settings: Settings
-  readonly timers: Timers.Timers
-  readonly sources: Sources.Sources
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  readonly fork: (effect: Effect.Effect<unknown>) => void
-}
+type Source = Effect.Success<ReturnType<typeof open>>
 
 /** Creates or verifies all queues of the consumer. Fails if they do not fit its policy. */
 const open = Effect.fnUntraced(function* (
@@ -61,31 +48,28 @@ const open = Effect.fnUntraced(function* (
   { client, queues, settings }: Dependencies
 ) {
   const ensure = queues.ensure({ queue, retry, deadLetterQueues })
-  const found = yield* ensure
-  let { url } = found
+  let found = yield* ensure
   const timers = yield* Timers.make
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
-  const again = Effect.map(ensure, (made) => {
-    url = made.url
-  })
-  const source: Source = {
+  return {
     queue,
     fifo: found.fifo,
-    url: () => url,
+    url: () => found.url,
+    /** Recreates a deleted queue, if allowed. */
     restore: () => {
       queues.forget(queue)
-      fork(Effect.ignore(again))
+      fork(Effect.ignore(Effect.map(ensure, (made) => (found = made))))
     },
     client,
     settings,
     timers,
     sources: Sources.make(client, timers.now, retry.maxDeliveries),
+    /** Milliseconds since the epoch. */
     now: () => clock.currentTimeMillisUnsafe(),
     fork
   }
-  return source
 })
 
 /** Chooses the command of each settlement. */
@@ -177,7 +161,7 @@ export const subscribe = (
   Effect.gen(function* () {
     const { countInFlight, publisher } = dependencies
     const source = yield* open(options, dependencies)
-    const { fork, queue, settings, timers } = source
+    const { fifo, fork, queue, settings, timers } = source
     const now = timers.now
     const remembered = dependencies.remembered(queue)
     const { settled } = remembered
@@ -201,24 +185,20 @@ export const subscribe = (
     const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })
     const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
 
-    yield* Effect.addFinalizer(() =>
-      Effect.gen(function* () {
-        const giveBack = Effect.suspend(() =>
-          release(inFlight.deliveries().filter((delivery) => !receiptOf(delivery).isSettling))
-        )
-        // On a standard queue, the polls would receive returned messages again.
-        const first = Effect.all([polls.close, source.fifo ? giveBack : Effect.void], { concurrency: "unbounded" })
-        const all = Effect.all([first, giveBack, calls.idle], { discard: true })
-        yield* Effect.timeoutOption(all, Duration.millis(lastGrace))
-      })
+    const giveBack = Effect.suspend(() =>
+      release(inFlight.deliveries().filter((delivery) => !receiptOf(delivery).isSettling))
     )
+    // On a standard queue, the polls would receive returned messages again.
+    const first = Effect.all([polls.close, fifo ? giveBack : Effect.void], { concurrency: "unbounded" })
+    const end = Effect.all([first, giveBack, calls.idle], { discard: true })
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(end, Duration.millis(lastGrace)))
     yield* guard.check
     return {
       credit: polls.credit,
       settle,
       extend,
       identify: (delivery) => nameOf(receiptOf(delivery)),
-      copiesRetries: source.fifo && settings.fifoRetry === "resend",
+      copiesRetries: fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()
     }
   })

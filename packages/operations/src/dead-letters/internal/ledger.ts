@@ -41,6 +41,7 @@ export interface Ledger {
 
 /** The sum of the counts of two passes. What is left is known from the last one that counted. */
 const plus = (first: Summary, next: Summary): Summary => {
+  if (first === nothing) return next
   const failures = [...first.failures, ...next.failures]
   const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
     failures.filter((failed) => failed.isPublished === isPublished).slice(0, failuresLimit)
@@ -97,13 +98,6 @@ const shared = (
   return all
 }
 
-interface Begun {
-  readonly size: number | undefined
-  /** Letters that had been published before it. */
-  readonly before: number
-  isClosed: boolean
-}
-
 export interface Options {
   readonly operation: string
   readonly isDryRun: boolean
@@ -111,82 +105,93 @@ export interface Options {
   readonly comeBacks: Returned | undefined
 }
 
-export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
-  const stages: Array<Begun> = []
-  let past: Summary | undefined
-  let now: Summary | undefined
+/** The recorded facts. All figures follow from them and from the letters that have come back. */
+interface State {
+  /** Each stage with the number of letters that had been published before it. */
+  readonly begun: ReadonlyArray<{ readonly size: number | undefined; readonly before: number }>
+  /** Whether the last stage still publishes. */
+  readonly isOpen: boolean
+  /** The counts of earlier passes, and of this one. */
+  readonly past: Summary
+  readonly now: Summary
+  /** The letters of this pass that were passed over. */
+  readonly passed: Readonly<Record<PassedOver, number>>
   /** The latest facts, with the number of letters published by then; and the most that were known to have succeeded. */
-  let last: Seen & { readonly published: number } = { counted: 0, unseen: 0, published: 0 }
-  let best = 0
-  let passed = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
+  readonly seen: Seen & { readonly published: number; readonly succeeded: number }
+}
 
-  const total = (): Summary => (past === undefined ? (now ?? nothing) : now === undefined ? past : plus(past, now))
-  const published = (): number => {
-    const { removed, unremoved } = total()
-    return removed + unremoved
-  }
-  const publishedIn = (index: number): number => (stages[index + 1]?.before ?? published()) - stages[index]!.before
-  const outstandingIn = (index: number): number => Math.max(0, publishedIn(index) - (comeBacks?.of(index + 1) ?? 0))
-  const outstanding = (): number => stages.reduce((sum, _, index) => sum + outstandingIn(index), 0)
+const passedNone: State["passed"] = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
 
-  /**
-   * An upper bound of the waiting letters. All that were published since the last count may wait, and those that succeeded do not,
-   * whatever other messages are in the queue.
-   */
-  const waitingNow = (): number | undefined => {
-    const out = outstanding()
-    if (comeBacks === undefined) return undefined
-    if (out === 0) return 0
-    if (last.counted === undefined) return undefined
-    const most = last.counted + published() - last.published
-    return Math.max(0, Math.min(out, most, out - best - last.unseen))
-  }
+const initial: State = {
+  begun: [],
+  isOpen: false,
+  past: nothing,
+  now: nothing,
+  passed: passedNone,
+  seen: { counted: 0, unseen: 0, published: 0, succeeded: 0 }
+}
 
-  const all = (): ReadonlyArray<Published> =>
-    stages.map(({ size }, index) => ({
-      size,
-      published: publishedIn(index),
-      cameBack: comeBacks?.of(index + 1),
-      out: outstandingIn(index)
-    }))
+const publishedOf = ({ now, past }: State): number => past.removed + past.unremoved + now.removed + now.unremoved
+
+const stagesOf = (state: State, comeBacks: Returned | undefined): ReadonlyArray<Published> =>
+  state.begun.map(({ before, size }, index) => {
+    const published = (state.begun[index + 1]?.before ?? publishedOf(state)) - before
+    const cameBack = comeBacks?.of(index + 1)
+    return { size, published, cameBack, out: Math.max(0, published - (cameBack ?? 0)) }
+  })
+
+/**
+ * An upper bound of the waiting letters. All that were published since the last count may wait, and those that succeeded do not,
+ * whatever other messages are in the queue.
+ */
+const waitingOf = (published: number, out: number, { seen }: State): number | undefined => {
+  if (out === 0) return 0
+  if (seen.counted === undefined) return undefined
+  return Math.max(0, Math.min(out, seen.counted + published - seen.published, out - seen.succeeded - seen.unseen))
+}
+
+export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
+  let state = initial
+  const change = (by: Partial<State>): void => void (state = { ...state, ...by })
+
+  const published = (): number => publishedOf(state)
+  const stages = (): ReadonlyArray<Published> => stagesOf(state, comeBacks)
+  const outstanding = (): number => stages().reduce((sum, { out }) => sum + out, 0)
+  const waiting = () => (comeBacks === undefined ? undefined : waitingOf(published(), outstanding(), state))
 
   return {
-    begin: (size) => void stages.push({ size, before: published(), isClosed: false }),
-    stage: () => stages.length,
-    close: () => void (stages.at(-1)!.isClosed = true),
-    pass: () => {
-      if (now !== undefined) past = total()
-      now = undefined
-      passed = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
-    },
-    passOver: (why) => void passed[why]++,
-    step: (summary) => void (now = summary),
+    begin: (size) => change({ begun: [...state.begun, { size, before: published() }], isOpen: true }),
+    stage: () => state.begun.length,
+    close: () => change({ isOpen: false }),
+    pass: () => change({ past: plus(state.past, state.now), now: nothing, passed: passedNone }),
+    passOver: (why) => change({ passed: { ...state.passed, [why]: state.passed[why] + 1 } }),
+    step: (now) => change({ now }),
     published,
     outstanding,
     isBeyond: (part, unseen) =>
-      stages.some(({ isClosed, size }, index) => {
-        const isLast = index === stages.length - 1
-        const atLeast = isClosed ? 0 : (size ?? stages[index - 1]?.size ?? 1)
-        const base = Math.max(publishedIn(index), atLeast)
-        return (comeBacks?.of(index + 1) ?? 0) + (isLast ? unseen : 0) > part * base
+      stages().some(({ cameBack = 0, published, size }, index, all) => {
+        const isLast = index === all.length - 1
+        const planned = isLast && state.isOpen ? (size ?? all[index - 1]?.size ?? 1) : 0
+        return cameBack + (isLast ? unseen : 0) > part * Math.max(published, planned)
       }),
-    see: (seen) => {
-      last = { ...seen, published: published() }
-      const waiting = waitingNow()
-      if (waiting !== undefined) best = Math.max(best, outstanding() - waiting - seen.unseen)
+    see: (facts) => {
+      const { succeeded } = state.seen
+      change({ seen: { ...facts, published: published(), succeeded } })
+      const left = waiting()
+      if (left === undefined) return
+      change({ seen: { ...state.seen, succeeded: Math.max(succeeded, outstanding() - left - facts.unseen) } })
     },
     report: (stoppedBy) => {
-      const { removed, selected, ...books } = total()
-      const { unseen } = last
-      const waiting = waitingNow()
+      const { removed, selected, ...books } = plus(state.past, state.now)
+      const { unseen } = state.seen
       return {
         operation,
         redriven: isDryRun ? selected : removed,
-        ...outcome(published(), comeBacks?.all(), outstanding(), waiting, unseen),
-        ...passed,
+        ...outcome(published(), comeBacks?.all(), outstanding(), waiting(), unseen),
+        ...state.passed,
         ...books,
         stoppedBy,
-        stages: comeBacks === undefined ? [] : shared(all(), waiting, unseen)
+        stages: comeBacks === undefined ? [] : shared(stages(), waiting(), unseen)
       }
     }
   }
