@@ -23,7 +23,7 @@ describe("connect", () => {
     [null, `url: the broker must be a URL, an object with a url, or a Layer, got null. Write a URL such as "memory:"`],
     [
       { URL: "memory:" },
-      `url: the broker must be a URL, an object with a url, or a Layer, got an object without url. Write a URL such as "memory:"`
+      `url: the broker must be a URL, an object with a url, or a Layer, got an object. Write a URL such as "memory:"`
     ],
     ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1 or Infinity, got a text.`],
     [

@@ -92,8 +92,7 @@ export const workerKind: OptionKind.OptionKind = {
   holds: (value) => {
     const { queue }: { readonly queue?: unknown } = Object(value)
     return typeof queue === "function"
-  },
-  remedy: (value) => (OptionKind.isObject(value) ? "The object has no function queue" : undefined)
+  }
 }
 
 export const producerKinds: OptionNames.Of<ProducerSettings> = {

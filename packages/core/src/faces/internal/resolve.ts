@@ -69,14 +69,11 @@ const refusal = (field: string, detail: string, remedy: string) => new Configura
 
 const example = 'Write a URL such as "memory:" or "amqp://user:password@host"'
 
-/** Shows what was given as the broker. */
-const shown = (broker: unknown): string => (show(broker) === "an object" ? "an object without url" : show(broker))
-
 const parse = (broker: unknown): URL => {
   const isUrl = typeof broker === "string" || broker instanceof URL
   const parsed = isUrl
     ? BrokerUrl.parse(broker)
-    : Result.fail({ detail: `the broker must be a URL, an object with a url, or a Layer, got ${shown(broker)}` })
+    : Result.fail({ detail: `the broker must be a URL, an object with a url, or a Layer, got ${show(broker)}` })
   if (Result.isSuccess(parsed)) return parsed.success.url
   const { detail, remedy = example }: BrokerUrl.Problem = parsed.failure
   throw refusal("url", detail, remedy)

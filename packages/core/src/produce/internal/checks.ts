@@ -68,9 +68,7 @@ const nativeKind: OptionKind.OptionKind = {
   holds: isByBroker,
   remedy: (value) => {
     const [name] = OptionKind.isObject(value) ? Object.keys(value).filter((each) => Object.hasOwn(asHeaders, each)) : []
-    return name === undefined
-      ? "Call the function of the broker's adapter, such as RabbitMqNative.make"
-      : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
+    return name === undefined ? undefined : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
   }
 }
 /** {@link id} checks it, with the message's other errors. */
