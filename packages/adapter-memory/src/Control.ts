@@ -7,7 +7,7 @@
 import type { BrokerError, Delivery, Message } from "@requeue/core/port"
 import type * as Effect from "effect/Effect"
 
-/** The messages of a queue. Ready and delayed ones appear as the next consumer would see them, without a receipt. */
+/** The messages of a queue. Ready and delayed messages appear as their next consumer will receive them. */
 export interface Snapshot {
   /** In the order of delivery. */
   readonly ready: ReadonlyArray<Delivery.Delivery>

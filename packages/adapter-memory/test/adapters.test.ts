@@ -49,7 +49,7 @@ describe("an adapter that is handed over", () => {
     const { message } = await refusal("kafka://user:hunter2@localhost", [adapter])
     assert.match(
       message,
-      /^url: no adapter serves the scheme kafka:\. Use one of memory:, .*or name the package of another adapter as adapter/
+      /^url: no adapter serves the scheme kafka:\. Known schemes: memory:, .*For another adapter, set the option adapter to the name of its package/
     )
     assert.notInclude(message, "hunter2")
   })
@@ -62,7 +62,7 @@ describe("an adapter that is handed over", () => {
     ["nothing", null]
   ])("must be one: %s is none", async (_, adapter) => {
     const what =
-      "it is not an adapter: an adapter has schemes and a layer. Pass what the adapter's package exports as adapter"
+      "the value is not an adapter: an adapter has schemes and a layer. Pass what the adapter's package exports as adapter"
     assert.strictEqual((await refusal({ url: "redis://localhost", adapter })).message, `adapter: ${what}`)
     const adapters = [adapter as Adapter.Adapter]
     assert.strictEqual((await refusal("redis://localhost", adapters)).message, `adapters: ${what}`)
@@ -74,7 +74,7 @@ it.each([[null], [{}], [acme("redis").adapter], [new Set()]])(
   async (adapters) =>
     assert.strictEqual(
       (await refusal("redis://localhost", adapters as never)).message,
-      "adapters: they must be a list. Pass [adapter]"
+      "adapters: must be a list. Pass [adapter]"
     )
 )
 
@@ -103,7 +103,7 @@ describe("an adapter that is named", () => {
     [
       "and exports none",
       { url: "redis://localhost", adapter: "@acme/nothing" },
-      "ConfigurationError: adapter: @acme/nothing exports no adapter. Name a package that exports one as adapter"
+      "ConfigurationError: adapter: @acme/nothing exports no adapter. Name a package that exports an adapter as adapter"
     ],
     [
       "and serves another scheme",
@@ -135,7 +135,7 @@ describe("an adapter that is named", () => {
   ])("%j is no package, and not imported", async (adapter) =>
     assert.strictEqual(
       (await refusal({ url: "redis://localhost", adapter })).message,
-      "adapter: it is not the name of a package. Name a package, such as @acme/requeue-redis"
+      "adapter: the value is not the name of a package. Name a package, such as @acme/requeue-redis"
     )
   )
 })

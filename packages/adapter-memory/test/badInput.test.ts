@@ -45,13 +45,13 @@ describe("send", () => {
       "a reserved header",
       1,
       { headers: { requeue: "x" } },
-      "headers: requeue is reserved for Requeue's own metadata. Give it another name"
+      "headers: requeue is reserved for Requeue's own metadata. Use another header name"
     ],
     [
       "a header that is no text",
       1,
       { headers: { n: 5 as unknown as string } },
-      "headers: n must be text, got number. Turn it into text first"
+      "headers: n must be text, got number. Convert the value to text"
     ],
     ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
     ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],
@@ -117,7 +117,7 @@ describe("send", () => {
     assert.instanceOf(error, EncodeError)
     assert.include(
       error.message,
-      "headers: must be a plain object of text, got an object. Make the queue's codec return"
+      "headers: must be a plain object with text values, got a Map. Make the queue's codec return"
     )
     assert.deepStrictEqual(await broker.waiting("q"), [])
   })

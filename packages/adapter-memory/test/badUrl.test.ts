@@ -14,8 +14,8 @@ const refusal = async (broker: unknown): Promise<ConfigurationError> => {
 
 describe("connect", () => {
   it.each<readonly [unknown, string]>([
-    ["", `url: it is not a valid URL. Write a URL such as "memory:"`],
-    ["localhost", `url: it is not a valid URL. Write a URL such as "memory:"`],
+    ["", `url: the value is not a valid URL. Write a URL such as "memory:"`],
+    ["localhost", `url: the value is not a valid URL. Write a URL such as "memory:"`],
     [
       undefined,
       `url: the broker must be a URL, an object with a url, or a Layer, got undefined. Write a URL such as "memory:"`
@@ -28,7 +28,7 @@ describe("connect", () => {
     ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1 or Infinity, got a text.`],
     [
       "memory:?maxMesages=5",
-      "url (broker memory): its query has a parameter that is not an option. Did you mean maxMessages?"
+      "url (broker memory): the URL has a parameter that is not an option. Did you mean maxMessages?"
     ]
   ])("%o", async (broker, message) => {
     assert.include((await refusal(broker)).message, message)
@@ -36,17 +36,17 @@ describe("connect", () => {
 
   it("a scheme that no adapter serves", async () => {
     const { message } = await refusal("gopher://localhost")
-    assert.include(message, "url: no adapter serves the scheme gopher:. Use one of memory:")
-    assert.include(message, "or name the package of another adapter as adapter")
+    assert.include(message, "url: no adapter serves the scheme gopher:. Known schemes: memory:")
+    assert.include(message, "For another adapter, set the option adapter to the name of its package")
   })
 
   it.each([
     ["ampq://me:hunter2@host", "no adapter serves the scheme ampq:. Did you mean amqp:?"],
     [
       "rabbitmq://me:hunter2@host",
-      "no adapter serves the scheme rabbitmq:. Use one of memory:, amqp:, amqps:, nsq:, sqs:,"
+      "no adapter serves the scheme rabbitmq:. Known schemes: memory:, amqp:, amqps:, nsq:, sqs:."
     ],
-    ["kafka://host", "no adapter serves the scheme kafka:. Use one of memory:, amqp:, amqps:, nsq:, sqs:,"]
+    ["kafka://host", "no adapter serves the scheme kafka:. Known schemes: memory:, amqp:, amqps:, nsq:, sqs:."]
   ])("%s, and no package that may be anybody's", async (url, words) => {
     const { message } = await refusal(url)
     assert.include(message, words)

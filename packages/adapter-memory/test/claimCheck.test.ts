@@ -150,7 +150,10 @@ describe("a send", () => {
       const fiber = yield* Effect.forkChild(Effect.flip(producer.send(large)), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       const error = yield* Fiber.join(fiber)
-      assert.include(error.message, "the codec did not encode it within 1s; nothing was sent. Send it again later")
+      assert.include(
+        error.message,
+        "the codec did not encode the message within 1s; nothing was sent. Send it again later"
+      )
     }).pipe(Effect.provide(MemoryBroker.layer()))
   )
 

@@ -148,7 +148,7 @@ describe("a broker that does not count", () => {
     const error = await broker.finish(broker.requeue.counts("q", { timeout: "3 seconds" }).catch((e: unknown) => e))
     assert.strictEqual(
       String(error),
-      "BrokerError: memory: counts on queue q: Timeout: the messages were not counted within 3s"
+      "BrokerError: memory: counting messages on queue q: Timeout: the messages were not counted within 3s"
     )
   })
 

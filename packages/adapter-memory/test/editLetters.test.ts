@@ -100,11 +100,20 @@ it("refuses wrong options, and letters of unknown origin", async () => {
   const { origin: _, ...stray } = letter
   const wrong = [
     [letter, { body: "text" }, 'body must be a Uint8Array, got "text"'],
-    [letter, { headers: { a: 1 } }, "headers must be a plain object of text, without requeue, got an object"],
+    [
+      letter,
+      { headers: { a: 1 } },
+      "headers must be a plain object with text values, got an object. The header a must be text, got 1"
+    ],
+    [
+      letter,
+      { headers: { requeue: "x" } },
+      "headers must be a plain object with text values, got an object. The header requeue is reserved: remove it"
+    ],
     [
       letter,
       { headers: new Map([["a", "b"]]) },
-      "headers must be a plain object of text, without requeue, got an object. Object.fromEntries(…) makes one of it"
+      "headers must be a plain object with text values, got a Map. Convert it with Object.fromEntries(…)"
     ],
     [letter, { to: "q.dlq" }, 'to must be another queue, got "q.dlq"'],
     [

@@ -252,7 +252,7 @@ const contradiction = (
   nsqdHttp: ReadonlyArray<string> | undefined
 ): ConfigurationError.ConfigurationError | undefined => {
   if (settings.reconnectMax < settings.reconnectFirst) {
-    return refuse("reconnectMax", "it is less than reconnectFirst", "Set it to reconnectFirst or more")
+    return refuse("reconnectMax", "the value is less than reconnectFirst", "Set reconnectMax to reconnectFirst or more")
   }
   if (nsqdHttp !== undefined && nsqdHttp.length !== settings.nsqd.length) {
     const detail = `${nsqdHttp.length} addresses for ${settings.nsqd.length} nsqd`

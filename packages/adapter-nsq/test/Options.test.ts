@@ -107,11 +107,11 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["nsq hunter2", /url.*it is not a valid URL.*nsq:\/\//],
+    ["nsq hunter2", /url.*the value is not a valid URL.*nsq:\/\//],
     ["amqp://:hunter2@host", /scheme amqp: is not nsq:/],
     ["nsq://hunter2:x@host", /user name/],
     ["nsq://:hunter2@host/orders", /path/],
-    ["nsq://:hunter2@host?prefetch=5", /a parameter that is not an option.*Use one of/],
+    ["nsq://:hunter2@host?prefetch=5", /a parameter that is not an option.*Allowed:/],
     ["nsq://:hunter2@host?heartbeat=5", /heartbeat/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })

@@ -256,7 +256,7 @@ const managementRefusal = (management: string): ConfigurationError.Configuration
   const example = "Write http://user:password@host:15672"
   if (Result.isFailure(parsed)) return refuse("management", parsed.failure.detail, parsed.failure.remedy ?? example)
   const isHttp = /^https?:$/.test(parsed.success.url.protocol)
-  return isHttp ? undefined : refuse("management", "it is not an HTTP URL", example)
+  return isHttp ? undefined : refuse("management", "the value is not an HTTP URL", example)
 }
 
 /** Decodes TLS options. Any of them is refused where there is no TLS. */
@@ -312,7 +312,7 @@ const contradiction = (settings: Settings): ConfigurationError.ConfigurationErro
     if (own.exclusive === true && own.type === "quorum")
       return refuse(`${at}.exclusive`, "a quorum queue cannot be exclusive", "Leave out its type, or exclusive")
     if (own.exclusive === true && (own.assert ?? settings.assert) !== "declare")
-      return refuse(`${at}.exclusive`, "only one that is declared can be exclusive", `Set its assert: "declare"`)
+      return refuse(`${at}.exclusive`, "only a declared queue can be exclusive", `Set its assert: "declare"`)
     if (own.deliveryLimit !== undefined && typeOf(name, settings) === "classic")
       return refuse(`${at}.deliveryLimit`, "a classic queue has no delivery limit", `Set its type: "quorum"`)
   }

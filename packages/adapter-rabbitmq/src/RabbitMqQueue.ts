@@ -170,7 +170,7 @@ export const refusal = (
   const refuse = (field: string, detail: string, remedy: string) =>
     new ConfigurationError.ConfigurationError({ field, detail, remedy, queue: name, broker: "rabbitmq" })
   if (type === "stream") {
-    const detail = "it is a stream: an ack does not remove a message, and a retry does not requeue it"
+    const detail = "the queue is a stream, where an ack does not remove a message and a retry does not requeue it"
     return refuse("queue", detail, "Consume a quorum queue or a classic queue that is bound to the same exchange")
   }
   const isAccepted = isOurs || settings.queues[name]?.arguments?.["x-overflow"] === "drop-head"

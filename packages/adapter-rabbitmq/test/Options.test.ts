@@ -59,12 +59,12 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["rabbit hunter2", /^url .*it is not a valid URL.*amqp:\/\/user/],
+    ["rabbit hunter2", /^url .*the value is not a valid URL.*amqp:\/\/user/],
     ["http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
-    ["amqp://", /it has no host/],
+    ["amqp://", /the URL has no host/],
     ["amqp://me:hunter2@host/a/b", /Write it as %2F/],
     ["amqp://me:hunter2%@host", /a % that encodes no character/],
-    ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Use one of/],
+    ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Allowed:/],
     [`amqp://me:hunter2@host/${"x".repeat(256)}`, /the virtual host has 256 bytes, AMQP carries at most 255/],
     ["amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
@@ -90,7 +90,7 @@ describe("options", () => {
 
   it.each([
     ["passwort", /Did you mean password\?/],
-    ["colour", /Use one of url, username, password, credentials, tls, auth,/]
+    ["colour", /Allowed: url, username, password, credentials, tls, auth,/]
   ])("tell all names of options beside the unknown %s", (name, words) => {
     const refused = decode({ url: "amqp://h", [name]: "hunter2" } as RabbitMqOptions.Options)
     const told = Result.isFailure(refused) ? refused.failure.message : ""

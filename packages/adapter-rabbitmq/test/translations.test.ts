@@ -509,7 +509,7 @@ describe("a request without an answer in time", () => {
   it("is tried again, and only a publish is sent again", () => {
     assert.strictEqual(
       timedOut({ operation: "counts", queue: "q" }, 300).message,
-      "rabbitmq: counts on queue q: Timeout: no answer within 300ms; the outcome is unknown. " +
+      "rabbitmq: counting messages on queue q: Timeout: no answer within 300ms. " +
         "Check the load of the server and try again, or raise requestTimeout"
     )
     assert.match(

@@ -64,12 +64,12 @@ const keyOf = (bytes: Uint8Array): string => {
   try {
     json = Codec.json.decode(bytes, {})
   } catch {
-    throw new ClaimCheck.InvalidPointerError({ detail: "it is not JSON" })
+    throw new ClaimCheck.InvalidPointerError({ detail: "the pointer is not JSON" })
   }
   const [type, at]: ReadonlyArray<unknown> = Array.isArray(json) && json.length === 2 ? json : []
   const [bucket, object] = [textOf(at, "s3BucketName"), textOf(at, "s3Key")]
   if (!classes.some((known) => known === type) || bucket === undefined || object === undefined)
-    throw new ClaimCheck.InvalidPointerError({ detail: "it is not of the form of AWS' extended clients" })
+    throw new ClaimCheck.InvalidPointerError({ detail: "the pointer does not have the form of AWS' extended clients" })
   return format(bucket, object)
 }
 

@@ -96,9 +96,9 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  *
  * When to use: in an Effect program that needs the service itself; otherwise use {@link layer}.
  *
- * Fails with `ConfigurationError` when an option is wrong. Wrong credentials, a missing permission or a region without
- * the queue fail the first call, since SQS has no connection to open; for a consumer that is its start. No call is made
- * before, unless `connect` waits for the broker.
+ * Fails with `ConfigurationError` when an option is wrong. It does not call SQS. So wrong credentials, a missing permission
+ * or a region without the queue fail the first operation, such as a send or the start of a consumer. If `connect` waits for
+ * the broker, they fail `connect`.
  *
  * @example
  * ```ts

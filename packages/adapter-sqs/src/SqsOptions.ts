@@ -164,7 +164,8 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
     AsyncContext.bound(options)
   const notText = AdapterOptions.secretProblem("sqs", { accessKeyId, secretAccessKey, sessionToken })
   if (notText !== undefined) return Result.fail(notText)
-  if (isEmpty(sessionToken)) return Result.fail(refuse("sessionToken", "it is empty", "Write it, or leave it out"))
+  if (isEmpty(sessionToken))
+    return Result.fail(refuse("sessionToken", "the value is empty", "Write a token, or leave sessionToken out"))
   const parsed = Address.parse(url, [...others, ...Object.keys(fields)], accessKeyId, secretAccessKey)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
@@ -175,7 +176,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   if (broken !== undefined) {
     const [name] = broken
     const field = Reflect.get(options, name) === undefined ? "url" : name
-    const detail = `${field === name ? "it is" : `its ${name} is`} text ${Credentials.lineEnd}`
+    const detail = `${field === name ? "the value is" : `its ${name} is`} text ${Credentials.lineEnd}`
     return Result.fail(refuse(field, detail, "Remove it, such as by trim() where it is read from a file"))
   }
   const { parameters } = parsed.success
@@ -183,7 +184,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   // An error of the decoder would show the value, which may be a secret.
   if (misplaced !== undefined) {
     const remedy = "Write an access key as sqs://<access key>:<secret>@<host>, and all else in code or a config file"
-    return Result.fail(refuse(misplaced, "it is not a parameter of the URL", remedy))
+    return Result.fail(refuse(misplaced, "this option cannot be in the URL", remedy))
   }
   const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
   const requestTimeout = rest.requestTimeout ?? parameters["requestTimeout"]

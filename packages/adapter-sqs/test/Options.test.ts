@@ -82,11 +82,11 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["sqs hunter2", /^url .*it is not a valid URL.*sqs:\/\/<region>/],
+    ["sqs hunter2", /^url .*the value is not a valid URL.*sqs:\/\/<region>/],
     ["http://me:hunter2@host", /scheme http: is not sqs:/],
     ["sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
     ["sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
-    ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /a parameter that is not an option.*Use one of/],
+    ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /a parameter that is not an option.*Allowed:/],
     ["sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000", /visibilityTimeout/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })
@@ -111,7 +111,7 @@ describe("options", () => {
     const refused = decode({ url: "sqs://eu-west-1", ...keys })
     if (Result.isSuccess(refused)) assert.fail(field)
     else {
-      assert.deepInclude(refused.failure, { field, detail: "it is text with a line break at its end" })
+      assert.deepInclude(refused.failure, { field, detail: "the value is text with a line break at its end" })
       assert.notInclude(inspect(refused.failure), "hunter2")
     }
   })

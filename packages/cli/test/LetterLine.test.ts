@@ -98,8 +98,8 @@ describe("a line", () => {
   })
 
   it.each<readonly [string, string]>([
-    ["no JSON", "it is not a JSON object"],
-    ["[1]", "it is not a JSON object"],
+    ["no JSON", "the line is not a JSON object"],
+    ["[1]", "the line is not a JSON object"],
     ['{"queue":"q","redacted":true}', "parts of the letter were hidden when it was exported"],
     ["{}", "queue must be the name of a queue"],
     ['{"queue":"q"}', 'body must be text, or {"base64": …}'],

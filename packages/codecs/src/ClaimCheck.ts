@@ -125,11 +125,11 @@ const keyOf = (bytes: Uint8Array): string => {
   try {
     pointer = Codec.json.decode(bytes, {})
   } catch {
-    throw new InvalidPointerError({ detail: "it is not JSON" })
+    throw new InvalidPointerError({ detail: "the pointer is not JSON" })
   }
   const key = OptionKind.isObject(pointer) && Object.hasOwn(pointer, "key") ? Reflect.get(pointer, "key") : undefined
   if (typeof key === "string") return key
-  throw new InvalidPointerError({ detail: "it has no key" })
+  throw new InvalidPointerError({ detail: "the pointer has no key" })
 }
 
 /**

@@ -76,7 +76,7 @@ export const ConfigFile = StrictSchema.struct({
   brokers: Schema.Record(Schema.String, Broker).annotateKey({ description: "Brokers by name." }),
   policies: described("Retry policies by name.", Schema.Record(Schema.String, PolicyConfig.RetryPolicy)),
   queues: described("Queues by name.", Schema.Record(Schema.String, Queue))
-}).annotate({ identifier: "ConfigFile", message: "must be an object with brokers, and policies and queues" })
+}).annotate({ identifier: "ConfigFile", message: "must be an object with brokers, policies or queues" })
 
 /** A file after decoding. */
 export type ConfigFile = typeof ConfigFile.Type

@@ -89,7 +89,7 @@ const allowed = Object.fromEntries(
 )
 
 /**
- * Loads a config file. Fails with a {@link ConfigFileError} that lists all of its problems, and dies of a RangeError for an
+ * Loads a config file. Fails with a {@link ConfigFileError} that lists all of its problems, and dies with a RangeError for an
  * option that is unknown or of the wrong kind.
  *
  * @example

@@ -97,7 +97,7 @@ export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union
   )
 ]).annotate({
   identifier: "Backoff",
-  message: "must be a backoff of type constant, linear, exponential, sequence or switch"
+  message: "must be an object whose type is constant, linear, exponential, sequence or switch"
 })
 
 const presets = {

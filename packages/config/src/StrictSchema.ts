@@ -160,7 +160,7 @@ const at = (input: unknown, path: Problem["path"]): unknown =>
 /** A schema's problem in our words, with the value where the input is known. */
 const inWords = (problem: Problem, input: unknown): Problem => {
   const { detail, path } = problem
-  if (detail === "Missing key") return { path, detail: "it is missing", remedy: "Add it" }
+  if (detail === "Missing key") return { path, detail: "the value is missing", remedy: "Add it" }
   const [, expected] = /^Expected (.+)$/.exec(detail) ?? []
   if (expected === undefined && (!detail.startsWith("must be ") || /, got /.test(detail))) return problem
   const words = expected?.split(" | ") ?? []

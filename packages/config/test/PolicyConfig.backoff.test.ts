@@ -56,8 +56,8 @@ describe("an error names its path and the constraint", () => {
       '["next"]["step"]',
       "linear: step"
     ],
-    ['{"type":"random"}', "", "must be a backoff of type constant, linear, exponential, sequence or switch"],
-    ["5", "", "must be a backoff of type"]
+    ['{"type":"random"}', "", "must be an object whose type is constant, linear, exponential, sequence or switch"],
+    ["5", "", "must be an object whose type is constant"]
   ]
   it.each(cases)("%s", (json, path, message) => {
     let text = "decoded"

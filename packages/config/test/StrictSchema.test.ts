@@ -29,7 +29,7 @@ describe("problems", () => {
 
   it("list what is known when nothing is near", () => {
     const [problem] = problemsOf({ classify: { everything: [] } })
-    assert.strictEqual(problem?.remedy, "Use one of permanent, drop, uncounted")
+    assert.strictEqual(problem?.remedy, "Allowed: permanent, drop, uncounted")
   })
 
   it("know keys with signs in them", () => {

@@ -76,7 +76,7 @@ describe("an adapter", () => {
       bad.map((each) => each.status === "rejected" && String(each.reason)),
       [
         "ConfigFileError: requeue.config.mjs: brokers.main: must be a URL, or an object with a url and the adapter's options",
-        "ConfigFileError: requeue.config.mjs: must be an object with brokers, and policies and queues"
+        "ConfigFileError: requeue.config.mjs: must be an object with brokers, policies or queues"
       ]
     )
   })
@@ -200,6 +200,6 @@ describe("an adapter", () => {
   it("that does not name a package is told at its place", async () => {
     const { find } = await sound(`brokers: { main: { url: "redis:", adapter: "./redis.js" } }`)
     const { message } = await Effect.runPromise(Effect.flip(find()))
-    assert.match(message, /brokers\.main\.adapter: it is not the name of a package/)
+    assert.match(message, /brokers\.main\.adapter: the value is not the name of a package/)
   })
 })

@@ -66,7 +66,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "a time to wait for the broker at the top",
     "brokers: { main: 'memory:' }\nwaitForBroker: 1 minute",
     [
-      "waitForBroker: this option of connect stands in a broker of a config file. Write brokers: { NAME: { url: …, waitForBroker: … } }"
+      "waitForBroker: this option belongs in a broker of the config file. Write brokers: { NAME: { url: …, waitForBroker: … } }"
     ]
   ],
   [
@@ -152,13 +152,13 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         "Write broker: and one of main, spare, here or for all queues at the top"
     ]
   ],
-  ["no brokers", "queues: {}", ["brokers: it is missing. Add it"]],
+  ["no brokers", "queues: {}", ["brokers: the value is missing. Add it"]],
   [
     "a broker that is none",
     "brokers: { main: 5 }",
     ["brokers.main: must be a URL, or an object with a url and the adapter's options"]
   ],
-  ["no object", "- 1", ["must be an object with brokers, and policies and queues"]],
+  ["no object", "- 1", ["must be an object with brokers, policies or queues"]],
   [
     "a missing secret",
     "brokers: { main: 'memory:' }\nqueues: { orders: { name: 'orders-${STAGE}' } }",
@@ -390,7 +390,7 @@ describe("a policy that SQS cannot keep", () => {
 describe("a URL with a password, in the place of a name", () => {
   const url = "amqp://me:hunter2@host/"
   const expected =
-    "this must be the name of a broker, got a URL. Use one of main, and set REQUEUE_BROKERS_<NAME>_URL to the URL"
+    "the value must be the name of a broker, got a URL. Allowed: main. To change the URL of a broker, set REQUEUE_BROKERS_<NAME>_URL"
 
   it.each<[string, string, Record<string, string>, string]>([
     ["the default broker", `broker: "${url}"\nbrokers: { main: "memory:" }`, {}, `broker: ${expected}`],
@@ -417,19 +417,19 @@ describe("a URL with a password, in the place of a name", () => {
       "the name of a broker",
       `broker: main\nbrokers: { "${url}": {} }`,
       {},
-      'brokers["amqp://me:***@host/"].url: it is missing. Add it'
+      'brokers["amqp://me:***@host/"].url: the value is missing. Add it'
     ],
     [
       "a known broker",
       `broker: main\nbrokers: { "${url}": "memory:" }`,
       {},
-      "broker: there is no broker named main. Use one of amqp://me:***@host/"
+      "broker: there is no broker named main. Allowed: amqp://me:***@host/"
     ],
     [
       "a key",
       `brokers: { main: "memory:" }\n"${url}": 1`,
       {},
-      '["amqp://me:***@host/"]: unknown key. Use one of $schema, broker, brokers, policies, queues'
+      '["amqp://me:***@host/"]: unknown key. Allowed: $schema, broker, brokers, policies, queues'
     ],
     [
       "a number",
@@ -475,7 +475,7 @@ describe("a mistake in the syntax of a file", () => {
     ["yaml", "b: %hunter2", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "b: `hunter2`", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "%hunter2\n---\nb: 1", `${first} at line 1, column 1. ${quotes}`],
-    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the syntax there"],
+    ["yaml", "b: |hunter2", "the file is not valid YAML at line 1, column 5. Fix the syntax there"],
     ["yaml", 'b: "hunter2', "a quote, a bracket or a comma is missing at line 1, column 12. Add it"],
     ["yaml", "b: 1\nb: hunter2", "a key is repeated at line 2, column 1. Remove one of them"],
     ["yaml", "b:\n\tc: hunter2", "a tab indents the line at line 2, column 1. Indent it with spaces"],
@@ -500,10 +500,13 @@ describe("a mistake in the syntax of a file", () => {
 
   it("of a module is told without the text", async () => {
     const told = [
-      ["export default {\n  password: hunter2\n}", "it uses a name that is not defined at line 2. Put text in quotes"],
+      [
+        "export default {\n  password: hunter2\n}",
+        "the file uses a name that is not defined at line 2. Put text in quotes"
+      ],
       [
         "export default {\n  password: 'a' hunter2\n}",
-        "it is not valid JavaScript. Run node requeue.config.mjs to see where"
+        "the file is not valid JavaScript. Run node requeue.config.mjs to see where"
       ],
       ["throw new Error('set HOST')", "set HOST. Fix the file"]
     ] as const

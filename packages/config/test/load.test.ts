@@ -14,7 +14,7 @@ describe("the file", () => {
   it.each([
     [{ fil: "x.yaml" }, "unknown option fil. Did you mean file?"],
     [{ environment: "production" }, 'environment must be an object of text, got "production"'],
-    ["x.yaml", 'options must be an object with file, environment, adapters, cwd, got "x.yaml"']
+    ["x.yaml", 'options must be an object, got "x.yaml". Allowed: file, environment, adapters, cwd']
   ] as ReadonlyArray<readonly [any, string]>)("is not looked for with wrong options: %o", async (options, message) => {
     // Any, because a compiler would refuse them.
     const errors = [
@@ -58,14 +58,22 @@ describe("the file", () => {
   })
 
   it.each<readonly [Record<string, string>, string | undefined, RegExp]>([
-    [{}, undefined, /^requeue\.config\..*: there is none in .* or above it\. Write one, or name the file$/],
+    [
+      {},
+      undefined,
+      /^requeue\.config\..*: there is no config file in .* or a folder above\. Write a config file, or name one$/
+    ],
     [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
     [
       { "mine.json": "{" },
       "mine.json",
       /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/
     ],
-    [{ "mine.mjs": "export const a = 1" }, "mine.mjs", /^mine\.mjs: it has no default export; write export default/]
+    [
+      { "mine.mjs": "export const a = 1" },
+      "mine.mjs",
+      /^mine\.mjs: the file has no default export; write export default/
+    ]
   ])("%j read as %s is refused", async (files, file, message) => {
     const cwd = await folder(files)
     const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, file, environment: {} })))
@@ -302,7 +310,7 @@ describe("a schema for a queue of the file", () => {
   it.each<[string, any, string]>([
     ["json", { schema: 5 }, "queue (queue w): schema must be a Standard Schema"],
     ["json", { shema: schema }, "queue (queue w): unknown option shema. Did you mean schema?"],
-    ["json", schema, "queue (queue w): unknown option ~standard. Use one of schema"],
+    ["json", schema, "queue (queue w): unknown option ~standard. Allowed: schema"],
     [
       "text",
       { schema },

@@ -1,5 +1,5 @@
 /**
- * The port: what adapters implement, the values that cross it, and what the consumer itself runs on.
+ * The port: the interfaces that an adapter implements, the values that they exchange, and utilities that core and adapters share.
  *
  * When to use: to write an adapter for your own broker, with `@requeue/kit`.
  */

@@ -49,7 +49,7 @@ describe("options", () => {
     ["unknown", { levle: 1 }, "unknown option levle. Did you mean level?"],
     ["out of range", { level: 10 }, "level must be a whole number from 0 to 9, got 10"],
     ["refused", { level: 9, labels: ["a"] }, "level 9 takes no labels"],
-    ["no object", 5, "options must be an object with level, labels, got 5"],
+    ["no object", 5, "options must be an object, got 5. Write { level: 5 }"],
     ["unreadable", unreadable, "options cannot be read: no"]
   ])("that are %s are refused when they are made, and where they were written by hand", (_, given, message) => {
     assert.throws(() => mine.make("Mine.make", given as Options), RangeError, `Mine.make: ${message}`)

@@ -21,7 +21,7 @@ const decode = AdapterOptions.decoder("acme", {
   )
 })
 
-const own = "must be a value of the object itself"
+const own = "must be a plain property"
 const see = "See the options table of the adapter for acme"
 
 describe("options of an adapter", () => {
@@ -52,7 +52,7 @@ describe("options of an adapter", () => {
     [
       Object.create({ timeout: 1 }),
       "timeout",
-      `${own}, got one that is inherited`,
+      `${own}, got an inherited property`,
       "Write { timeout: options.timeout }"
     ],
     [
@@ -68,15 +68,10 @@ describe("options of an adapter", () => {
     [
       { queues: { a: Object.create({ type: "t" }) } },
       "queues.a.type",
-      `${own}, got one that is inherited`,
+      `${own}, got an inherited property`,
       "Write { type: options.type }"
     ],
-    [
-      { constructor: 1 },
-      "constructor",
-      "unknown option",
-      "Use one of timeout, copies, mode, name, code, hosts, queues"
-    ],
+    [{ constructor: 1 }, "constructor", "unknown option", "Allowed: timeout, copies, mode, name, code, hosts, queues"],
     [{ hosts: secret }, "hosts", "must be an array, got a text", see],
     [{ hosts: ["a", 5] }, "hosts[1]", "must be text, got 5", see],
     [{ queues: [] }, "queues", "must be an object, got an array", see],

@@ -49,8 +49,9 @@ export const parse = (
   if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
   const { parameters, password: secret, path, url, username } = parsed.success
   if (url.protocol !== "nsq:") return refuse(`the scheme ${url.protocol} is not nsq:`)
-  if (path !== "") return refuse("it has a path", "Leave it out; queues are named in the program")
-  if (username !== "") return refuse("it has a user name, and NSQ has a secret only", "Write nsq://:secret@host:4150")
+  if (path !== "") return refuse("the URL has a path", "Leave the path out; queues are named in the program")
+  if (username !== "")
+    return refuse("the URL has a user name, but NSQ has only a secret", "Write nsq://:secret@host:4150")
   return Result.succeed({
     nsqd: url.hostname === "" ? undefined : `${url.hostname}:${url.port === "" ? "4150" : url.port}`,
     secret,

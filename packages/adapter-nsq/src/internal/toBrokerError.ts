@@ -118,7 +118,7 @@ export const timedOut = ({ node, operation, queue }: ErrorContext, millis: numbe
     operation,
     queue,
     reason: "Timeout",
-    detail: `no answer within ${Delay.format(millis)}${node === undefined ? "" : ` from nsqd ${node}`}; the outcome is unknown`,
+    detail: `no answer within ${Delay.format(millis)}${node === undefined ? "" : ` from nsqd ${node}`}${operation === "counts" ? "" : "; the outcome is unknown"}`,
     remedy:
       operation === "publish"
         ? "Check the load of nsqd and send it again with the same id, or raise publishTimeout"

@@ -64,7 +64,7 @@ export const parse = (
   const secure = url.protocol === "amqps:"
   if (!secure && url.protocol !== "amqp:") return refuse(`the scheme ${url.protocol} is not amqp: or amqps:`)
   const hostname = url.hostname.replace(/^\[|\]$/g, "")
-  if (hostname === "") return refuse("it has no host")
+  if (hostname === "") return refuse("the URL has no host")
   if (url.pathname.slice(1).includes("/")) return refuse("the virtual host has a slash", "Write it as %2F")
   const size = Buffer.byteLength(vhost)
   if (size > limit)

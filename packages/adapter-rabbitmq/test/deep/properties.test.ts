@@ -437,7 +437,7 @@ describe("wishes that cannot be fulfilled", () => {
           throw new Error("no")
         }
       },
-      "RabbitMqNative.make: exchange must be a value of the object itself, got a getter"
+      "RabbitMqNative.make: exchange must be a plain property, got a getter"
     ],
     [undefined, "RabbitMqNative.make: options must be an object"]
   ]

@@ -57,14 +57,15 @@ export const parse = (
   if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, "url", parsed.failure.remedy)
   const { password: secret, path, url, username: key } = parsed.success
   if (url.protocol !== "sqs:") return refuse(`the scheme ${url.protocol} is not sqs:`)
-  if (url.hostname === "") return refuse("it has neither a region nor a host")
+  if (url.hostname === "") return refuse("the URL has neither a region nor a host")
   const account = path.replace(/\/$/, "") || undefined
-  if (account !== undefined && !/^\d{12}$/.test(account)) return refuse("its path is not an account id of 12 digits")
+  if (account !== undefined && !/^\d{12}$/.test(account))
+    return refuse("the path of the URL is not an account id of 12 digits")
   const { region: given, tls = "false", ...parameters } = parsed.success.parameters
   if (tls !== "true" && tls !== "false") return refuse("tls is neither true nor false")
   const aws = isRegion(url.hostname) && url.port === ""
   if (aws && given !== undefined) return refuse("the region is given twice")
-  if (!aws && given === undefined) return refuse("a server needs ?region=, or the host is no region")
+  if (!aws && given === undefined) return refuse("the host is not a region; the URL of a server needs ?region=")
   const [id, password] = [
     accessKeyId === undefined ? key : AdapterOptions.textOf(accessKeyId),
     secretAccessKey === undefined ? secret : AdapterOptions.textOf(secretAccessKey)

@@ -119,15 +119,15 @@ export const check = (
     }
     const twice = Object.entries(all).find(([, value]) => value !== undefined)?.[0]
     if (twice === "url")
-      return refuse("url", "it names a server, but client has its own endpoint", "Write sqs://<region>")
-    if (twice !== undefined) return refuse(twice, "client is given, and has its own", leave)
+      return refuse("url", "the URL names a server, but client has its own endpoint", "Write sqs://<region>")
+    if (twice !== undefined) return refuse(twice, `client is given, and has its own ${twice}`, leave)
   }
   if (given.credentials !== undefined && accessKey)
     return refuse("credentials", "an access key is given as well", leave)
   if (given.endpoint !== undefined && host)
     return refuse("endpoint", "the URL names a server as well", "Write sqs://<region>")
   if (hasHandler && connectTimeout !== undefined)
-    return refuse("connectTimeout", "requestHandler is given, and has its own", leave)
+    return refuse("connectTimeout", "requestHandler is given, and has its own connectTimeout", leave)
   const wrong = isObject(requestHandler) && !hasHandler ? checkHandler(requestHandler, others) : undefined
   return wrong ?? Result.succeed(given)
 }
@@ -140,7 +140,7 @@ export const sessionToken = (
   if (token === undefined) return Result.succeed(address)
   const { credentials } = address
   if (credentials === undefined) {
-    return refuse("sessionToken", "it is given without an access key", "Set accessKeyId and secretAccessKey")
+    return refuse("sessionToken", "a session token needs an access key", "Set accessKeyId and secretAccessKey")
   }
   const secret = typeof token === "string" ? Redacted.make(token) : token
   return Result.succeed({ ...address, credentials: { ...credentials, sessionToken: secret } })

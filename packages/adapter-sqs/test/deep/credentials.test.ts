@@ -209,7 +209,7 @@ describe("options of the SDK that are wrong", () => {
     ["a misspelt option", { credential: provider }, /unknown option.*Did you mean credentials/],
     ["an option in capitals", { Client: client }, /unknown option.*Did you mean client/],
     ["an option in another case", { session_token: "hunter2" }, /unknown option.*Did you mean sessionToken/],
-    ["an unknown option", { zzzzzzzzzz: 1 }, /Use one of .*accessKeyId.*client, credentials, endpoint, requestHandler/],
+    ["an unknown option", { zzzzzzzzzz: 1 }, /Allowed: .*accessKeyId.*client, credentials, endpoint, requestHandler/],
     ["a secret in the query", { url: `${aws}?secretAccessKey=271828` }, /secretAccessKey.*not a parameter of the URL/],
     ["a client in the query", { url: `${aws}?client=1` }, /client.*not a parameter of the URL/],
     ["a client of S3", { client: new S3({ region: "eu-west-1" }) }, /client.*must be an SQSClient/],

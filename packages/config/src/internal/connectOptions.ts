@@ -21,7 +21,7 @@ export const explain = (problem: Problem): Problem => {
   if (key === "waitForBroker")
     return {
       path: problem.path,
-      detail: "this option of connect stands in a broker of a config file",
+      detail: "this option belongs in a broker of the config file",
       remedy: "Write brokers: { NAME: { url: …, waitForBroker: … } }"
     }
   return {

@@ -32,8 +32,8 @@ export const unknown = (
 ): Pick<StrictSchema.Problem, "detail" | "remedy"> => {
   const names = known.map(BrokerUrl.withoutPassword).join(", ")
   if (what === "broker" && /:\/\/|:.*@/s.test(name)) {
-    const detail = "this must be the name of a broker, got a URL"
-    return { detail, remedy: `Use one of ${names}, and set REQUEUE_BROKERS_<NAME>_URL to the URL` }
+    const detail = "the value must be the name of a broker, got a URL"
+    return { detail, remedy: `Allowed: ${names}. To change the URL of a broker, set REQUEUE_BROKERS_<NAME>_URL` }
   }
   const detail = `there is no ${what} named ${BrokerUrl.withoutPassword(name)}`
   return { detail, remedy: OptionNames.remedy(name, known) }

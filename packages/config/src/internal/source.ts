@@ -42,13 +42,15 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
       if (path !== undefined) return Effect.succeed(source(path, cwd))
       if (folder === dirname(folder)) break
     }
-    return Effect.fail(refuse(anyName, `there is none in ${cwd} or above it`, "Write one, or name the file"))
+    return Effect.fail(
+      refuse(anyName, `there is no config file in ${cwd} or a folder above`, "Write a config file, or name one")
+    )
   })
 
 const parse = async ({ path }: Source): Promise<unknown> => {
   if (![".json", ".yaml", ".yml"].includes(extname(path))) {
     const module: { readonly default?: unknown } = await import(pathToFileURL(path).href)
-    if (module.default === undefined) throw new Error("it has no default export; write export default { … }")
+    if (module.default === undefined) throw new Error("the file has no default export; write export default { … }")
     return module.default
   }
   return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
@@ -59,7 +61,7 @@ const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexp
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {
   const renamed = basename(file).replace(/([jt]s)$/, "m$1")
-  const detail = 'it is written as an ES module, in a package of "type": "commonjs"'
+  const detail = 'the file is an ES module in a package of "type": "commonjs"'
   return refuse(file, detail, `Rename it to ${renamed}`)
 }
 
@@ -68,11 +70,11 @@ const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")
   if (isModuleInCommonJs.test(first)) return inCommonJs({ file, path })
-  if (name === "SyntaxError") return refuse(file, "it is not valid JavaScript", `Run node ${file} to see where`)
+  if (name === "SyntaxError") return refuse(file, "the file is not valid JavaScript", `Run node ${file} to see where`)
   if (name !== "ReferenceError") return refuse(file, first.replace(/[.:]$/, ""), "Fix the file")
   const [, after] = (cause instanceof Error ? (cause.stack ?? "") : "").split(`${pathToFileURL(path).href}:`)
   const line = after === undefined ? "" : ` at line ${Number.parseInt(after, 10)}`
-  return refuse(file, `it uses a name that is not defined${line}`, "Put text in quotes")
+  return refuse(file, `the file uses a name that is not defined${line}`, "Put text in quotes")
 }
 
 /** Reads the value in a file. */

@@ -65,7 +65,7 @@ const offsetOf = ({ code, message, pos }: Yaml.YAMLError, text: string): number 
 const faultOf = (wrong: Yaml.YAMLError, text: string): readonly [string, string] =>
   unquoted(text, wrong.pos[0]) ??
   unclosed(wrong) ??
-  faults[wrong.code] ?? ["it is not valid YAML", "Fix the syntax there"]
+  faults[wrong.code] ?? ["the file is not valid YAML", "Fix the syntax there"]
 
 const place = ({ col, line }: { readonly line: number; readonly col: number }): string =>
   `at line ${line}, column ${col}`

@@ -84,14 +84,20 @@ export const defaultHandlerTimeout = 10 * 60_000
 
 const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
 
+/** Returns the kind of what a constructor makes. */
+const made = (what: string, call: string, ...members: ReadonlyArray<string>): OptionKind.OptionKind => ({
+  ...OptionKind.object(`${what}, made by ${call}`, ...members),
+  remedy: (value) => (OptionKind.isObject(value) ? `Write ${call}({ … })` : undefined)
+})
+
 /** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   retry: {
-    ...OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
+    ...made("a policy", "RetryPolicy.make", "maxAttempts", "deadLetter"),
     inside: inside((retry) => `RetryPolicy.make(${retry})`)
   },
   retryDelay: Delay.kind(0, Delay.max),
-  batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
+  batch: made("a policy", "BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
   concurrency: OptionKind.whole(1, 1000),
   prefetch: OptionKind.whole(0, 10_000),
   rateLimit: true, // RateLimit.make names the wrong member.
@@ -100,7 +106,7 @@ export const kinds: OptionNames.Of<Options> = {
     expected: `${handlerTimeout.expected} or "unlimited"`,
     holds: (value) => value === "unlimited" || handlerTimeout.holds(value)
   },
-  consumerBackoff: OptionKind.object("a consumer backoff, made by ConsumerBackoff.make", "form", "multiplier"),
+  consumerBackoff: made("a consumer backoff", "ConsumerBackoff.make", "form", "multiplier"),
   deadLetterBudget: OptionKind.object("a budget such as { max: 100 }", "max"),
   drainTimeout: Delay.kind(0, Delay.max),
   onLimit: OptionKind.oneOf(["fail", "clamp"]),

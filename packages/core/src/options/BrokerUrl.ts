@@ -59,12 +59,12 @@ const isAltered = (text: string): boolean =>
 /** Finds a parameter that is unknown or given twice, or a plus, which means a space in forms and a plus to people. */
 const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<string>): Problem | undefined => {
   if (search.includes("+")) {
-    return { detail: "it has a + in its query", remedy: "Write %2B for a plus, and %20 for a space" }
+    return { detail: "the URL has a + in its query", remedy: "Write %2B for a plus, and %20 for a space" }
   }
   const names = [...searchParams.keys()]
   const other = names.find((name) => !known.includes(name))
   if (other !== undefined) {
-    return { detail: "its query has a parameter that is not an option", remedy: remedy(other, known) }
+    return { detail: "the URL has a parameter that is not an option", remedy: remedy(other, known) }
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
@@ -78,17 +78,17 @@ export const parse = (
   const given: unknown = Redacted.isRedacted(input) ? Redacted.value(input) : input
   if (typeof given !== "string" && !(given instanceof URL)) return refuse(`must be a URL, got ${show(given)}`)
   if (typeof given === "string" && isAltered(given)) {
-    return refuse("it has a line break, a path of dots, or a character that no URL can have", encoding)
+    return refuse("the URL has a line break, a path of dots, or a character that no URL can have", encoding)
   }
   const url = given instanceof URL ? given : URL.parse(given)
   // An @ ends a password, in which one of these characters would end the host.
-  if (url === null) return refuse("it is not a valid URL", String(given).includes("@") ? encoding : undefined)
-  if (url.href.includes("#")) return refuse("it has a #, which would start a fragment", encoding)
-  if (`${url.pathname}${url.search}`.includes("@")) return refuse("it has an @ after the host", encoding)
+  if (url === null) return refuse("the value is not a valid URL", String(given).includes("@") ? encoding : undefined)
+  if (url.href.includes("#")) return refuse("the URL has a #, which would start a fragment", encoding)
+  if (`${url.pathname}${url.search}`.includes("@")) return refuse("the URL has an @ after the host", encoding)
   const [username, password] = [decoded(url.username), decoded(url.password)]
   const path = decoded(url.pathname.replace(/^\//, ""))
   if (username === undefined || password === undefined || path === undefined || decoded(url.search) === undefined) {
-    return refuse("it has a % that encodes no character", encoding)
+    return refuse("the URL has a % that encodes no character", encoding)
   }
   const problem = known && problemOfQuery(url, known)
   if (problem !== undefined) return Result.fail(problem)

@@ -96,14 +96,21 @@ export const oneOf = <const Word extends string | number>(words: ReadonlyArray<W
 /** An object, not a list or function, with the named members. `expected` describes it. */
 export const object = (expected: string, ...members: ReadonlyArray<string>): OptionKind => ({
   expected,
-  holds: (value) => isObject(value) && members.every((name) => name in value)
+  holds: (value) => isObject(value) && members.every((name) => name in value),
+  remedy: (value) => {
+    const missing = isObject(value) ? members.filter((name) => !(name in value)) : []
+    return missing.length === 0 ? undefined : `The object has no ${missing.join(" and no ")}`
+  }
 })
 
 /** An object literal, not a `Map` or a class instance, whose content would be ignored. `expected` describes it. */
 export const plain = (expected: string): OptionKind => ({
   expected,
   holds: isPlain,
-  remedy: (value) => (hasEntries(value) ? remedyOfEntries : undefined)
+  remedy: (value) => {
+    if (hasEntries(value)) return remedyOfEntries
+    return isObject(value) && !isPlain(value) ? "Copy it into a plain object: { ...value }" : undefined
+  }
 })
 
 /** Whether a value is a plain object; another realm's `Object.prototype` counts. */
@@ -118,7 +125,7 @@ export const isPlain = (value: unknown): value is object => {
 export const isPromise = (value: object): boolean => typeof Reflect.get(value, "then") === "function"
 
 /** The remedy for a collection of pairs. */
-export const remedyOfEntries = "Object.fromEntries(…) makes one of it"
+export const remedyOfEntries = "Convert it with Object.fromEntries(…)"
 
 /** Whether it is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */
 export const hasEntries = (value: unknown): boolean =>
@@ -142,14 +149,17 @@ export const show = (value: unknown): string => {
   if (typeof value === "number" || typeof value === "boolean") return String(value)
   if (typeof value === "bigint") return `${value}n`
   if (typeof value !== "object") return `a ${typeof value}`
-  return Array.isArray(value) ? "an array" : isPending(value) ? "a promise" : "an object"
+  return Array.isArray(value) ? "an array" : formOf(value)
 }
 
-/** Like {@link isPromise}; `false` for a proxy that throws. */
-const isPending = (value: object): boolean => {
+/** Names the form of an object; "an object" for a proxy that throws. */
+const formOf = (value: object): string => {
   try {
-    return isPromise(value)
+    if (isPromise(value)) return "a promise"
+    if (!hasEntries(value)) return isPlain(value) ? "an object" : "an instance of a class"
+    const [, tag] = /^\[object (\w{1,40})\]$/.exec(Object.prototype.toString.call(value)) ?? []
+    return tag === undefined || tag === "Object" ? "a collection of entries" : `a ${tag}`
   } catch {
-    return false
+    return "an object"
   }
 }

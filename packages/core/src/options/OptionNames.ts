@@ -39,12 +39,12 @@ const problemOfValue = (name: string, value: unknown, kind: OptionKind): Problem
     ? undefined
     : { detail: `${name} must be ${kind.expected}, got ${show(value)}`, remedy: kind.remedy?.(value) }
 
-/** Why a copy lacks an option, or a second read may differ; `undefined` if neither. */
+/** Describes a property that a copy would lack, or whose value may change between reads; `undefined` for a plain one. */
 const formOf = (options: object, name: string): string | undefined => {
   const own = Object.getOwnPropertyDescriptor(options, name)
-  if (own === undefined) return "one that is inherited"
+  if (own === undefined) return "an inherited property"
   if (!("value" in own)) return "a getter"
-  return own.enumerable === true ? undefined : "one that is not enumerable"
+  return own.enumerable === true ? undefined : "a property that is not enumerable"
 }
 
 /** Returns the first known name that is not the object's own value: it would be ignored, or could change before use. */
@@ -57,7 +57,7 @@ export const problemOfSource = (
     if (form === undefined) continue
     return {
       name,
-      detail: `must be a value of the object itself, got ${form}`,
+      detail: `must be a plain property, got ${form}`,
       remedy: `Write { ${name}: options.${name} }`
     }
   }
@@ -90,16 +90,13 @@ const problemOf = (options: unknown, known: Known, elsewhere?: Elsewhere): Probl
 
 const problemOfForm = (given: unknown, known: Known): Problem => {
   const names = Object.keys(known)
-  const detail = `options must be an object with ${names.join(", ")}, got ${show(given)}`
+  const detail = `options must be an object, got ${show(given)}`
   if (given === undefined || given === null) return { detail, remedy: "Write {} for the defaults" }
-  if (isObject(given)) {
-    return isPromise(given)
-      ? { detail, remedy: "Await the promise first" }
-      : { detail: `${detail} without any`, remedy: remedyOfEntries }
-  }
-  if (typeof given !== "string" && typeof given !== "number") return { detail, remedy: undefined }
+  if (isObject(given)) return { detail, remedy: isPromise(given) ? "Await the promise first" : remedyOfEntries }
+  const all = { detail, remedy: allowed(names) }
+  if (typeof given !== "string" && typeof given !== "number") return all
   const [meant, ...others] = names.filter((name) => isMeant(known[name], given))
-  if (meant === undefined || others.length > 0) return { detail, remedy: undefined }
+  if (meant === undefined || others.length > 0) return all
   return { detail, remedy: `Write { ${meant}: ${typeof given === "string" && given.length > 40 ? "…" : show(given)} }` }
 }
 
@@ -172,16 +169,16 @@ export const entries = (
   if (!Array.isArray(given)) return error(call, queue, `${field} must be an array, got ${show(given)}`)
   for (let index = 0; index < given.length; index++) {
     const entry: unknown = given[index]
-    const problem = isObject(entry) && "body" in entry ? problemOf(entry, known) : problemOfEntry(entry)
-    if (problem !== undefined) return error(call, queue, `${field}[${index}]: ${problem.detail}`, problem.remedy)
+    const place = `${field}[${index}]`
+    if (!isObject(entry) || !("body" in entry)) {
+      const problem = isObject(entry) ? "has no body" : `must be an object with a body, got ${show(entry)}`
+      return error(call, queue, `${place} ${problem}`, "Write { body: message } for each message")
+    }
+    const problem = problemOf(entry, known)
+    if (problem !== undefined) return error(call, queue, `${place}: ${problem.detail}`, problem.remedy)
   }
   return undefined
 }
-
-const problemOfEntry = (entry: unknown): Problem => ({
-  detail: `must be an object with a body, got ${isObject(entry) ? "an object without one" : show(entry)}`,
-  remedy: "Write { body: message } for each message"
-})
 
 /**
  * Checks an options object at run time. `call` names the function in the error.
@@ -200,7 +197,7 @@ export const orThrow = (refused: Error | undefined): void => {
   if (refused !== undefined) throw refused
 }
 
-/** Returns the effect, or one that dies of the error, whose stack leads to the caller. */
+/** Returns the effect, or one that dies with the error, whose stack leads to the caller. */
 export const orDie = <A, E, R>(
   refused: RangeError | undefined,
   effect: () => Effect.Effect<A, E, R>
@@ -208,9 +205,9 @@ export const orDie = <A, E, R>(
 
 /** Returns the advice for an unknown name: the nearest known name, or all of them. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
-  if (known.length === 0) return "There are none; add it first"
+  if (known.length === 0) return `Add ${withoutPassword(name)} first`
   const meant = nearest(name, known)
-  return meant === undefined
-    ? `Use one of ${known.map(withoutPassword).join(", ")}`
-    : `Did you mean ${withoutPassword(meant)}?`
+  return meant === undefined ? allowed(known) : `Did you mean ${withoutPassword(meant)}?`
 }
+
+const allowed = (names: ReadonlyArray<string>): string => `Allowed: ${names.map(withoutPassword).join(", ")}`

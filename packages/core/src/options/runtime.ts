@@ -5,7 +5,7 @@ import { ConfigurationError } from "./ConfigurationError.ts"
 const needed = (): ReadonlyArray<unknown> => [Reflect.get(Promise, "withResolvers"), Reflect.get(URL, "parse")]
 
 /**
- * Checks that Node.js is new enough. Otherwise a later call would fail with an error of the language.
+ * Checks that Node.js is new enough. An older version would fail later, with "is not a function".
  *
  * @throws ConfigurationError if Node.js is too old
  */

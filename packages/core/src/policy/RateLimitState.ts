@@ -10,20 +10,20 @@ interface Run {
   readonly rest: Run | undefined
 }
 
-/** The runs that began within the window: a queue of two lists. */
+/** The runs that began within the window, oldest first, as two linked lists: append and remove take constant time. */
 export interface State {
-  /** Their number. */
+  /** The number of runs in both lists. */
   readonly count: number
-  /** The earlier ones, the first one first. It is empty only where there is none. */
+  /** The older runs, oldest first; `undefined` only if `count` is 0. */
   readonly first: Run | undefined
-  /** The later ones, the last one first. */
+  /** The newer runs, newest first. */
   readonly last: Run | undefined
 }
 
 /** The state of a consumer that starts. */
 export const initial: State = { count: 0, first: undefined, last: undefined }
 
-/** Notes that a run begins at this time, in monotonic milliseconds. It may be no earlier than those before. */
+/** Returns the state after a run began at `now`, in monotonic milliseconds. `now` must not decrease between calls. */
 export const begin = ({ count, first, last }: State, now: number): State =>
   first === undefined
     ? { count: 1, first: { at: now, rest: undefined }, last: undefined }

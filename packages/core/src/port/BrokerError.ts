@@ -80,7 +80,8 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   override get message() {
     const at = this.queue === undefined ? "" : ` on queue ${quoted(this.queue)}`
     const remedy = this.remedy === undefined ? "" : `. ${this.remedy}`
-    return `${this.broker}: ${this.operation}${at}: ${this.reason}: ${this.detail}${remedy}`
+    const operation = this.operation === "counts" ? "counting messages" : this.operation
+    return `${this.broker}: ${operation}${at}: ${this.reason}: ${this.detail}${remedy}`
   }
 
   /** Whether the same operation may succeed later. */

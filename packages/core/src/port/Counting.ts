@@ -6,7 +6,7 @@ import type { Counts, Service } from "./Broker.ts"
 import { BrokerError } from "./BrokerError.ts"
 import * as Delay from "../message/Delay.ts"
 
-/** Time limit for counts that only accompany other output, in milliseconds. */
+/** Time limit in milliseconds for counts that a command only adds to its main result. */
 export const brief = 1000
 
 /** Returns the counts, or fails with `Timeout` after `millis` milliseconds, even if the call cannot be interrupted. */

@@ -14,9 +14,9 @@ export type { Options } from "./internal/limits.ts"
 export type { Producer, SendError } from "./internal/producer.ts"
 
 /**
- * Makes a producer for a queue. Fails when the broker cannot keep the queue's delay.
+ * Makes a producer for a queue. Fails if the `delay` of the queue's definition is longer than the broker supports.
  *
- * A `send` or `sendBatch` with an option that is unknown or of the wrong kind dies of a RangeError.
+ * `send` and `sendBatch` die with a RangeError if an option is unknown or of the wrong kind.
  *
  * @throws RangeError when an option is unknown, of the wrong kind or out of range
  *

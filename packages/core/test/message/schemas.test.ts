@@ -144,7 +144,10 @@ describe("a hostile schema", () => {
   it.each([[{}], [[]], [new Date(0)], [{ values: 1 }]])("that answers %j has no result", async (result) => {
     const error = await decode(() => result)
     assert.instanceOf(error, TypeError)
-    assert.match((error as TypeError).message, /must return a value or issues, got an (object|array) without either$/)
+    assert.match(
+      (error as TypeError).message,
+      /must return a value or issues, got an (object|array|instance of a class) without either$/
+    )
   })
 
   it("that answers a value of undefined has a result", () =>

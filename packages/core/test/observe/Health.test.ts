@@ -219,7 +219,7 @@ describe("probes", () => {
   it("refuse options that they do not know", () => {
     const health: Health.Health = { broker: "b", connection: up, consumers: [] }
     const refused = (options: object) => () => Health.isReady(health, options as Health.ReadyOptions)
-    assert.throws(refused({ unready: [] }), RangeError, "isReady: unknown option unready. Use one of unreadyWhen")
+    assert.throws(refused({ unready: [] }), RangeError, "isReady: unknown option unready. Allowed: unreadyWhen")
     assert.throws(refused({ unreadyWhen: ["backof"] }), RangeError, "isReady: unreadyWhen must be an array of")
   })
 

@@ -19,22 +19,22 @@ describe("a URL", () => {
   it.each(["/", "?", "#"])("a password with %s, which ends the host, is told to be percent-encoded", (character) => {
     const refused = parse(`acme://me:hun${character}ter2@host/`)
     const { detail, remedy = "" } = Result.isFailure(refused) ? refused.failure : assert.fail("it was accepted")
-    assert.strictEqual(detail, "it is not a valid URL")
+    assert.strictEqual(detail, "the value is not a valid URL")
     assert.include(remedy, "with encodeURIComponent: @ is %40, / is %2F, ? is %3F, # is %23")
     assert.notMatch(remedy, /hun|ter2/)
   })
 
   it.each([
-    ["hunter2", "it is not a valid URL"],
-    ["acme://me:1#hunter2@host", "it has a #"],
-    ["acme://me:1/hunter2@host", "it has an @ after the host"],
-    ["acme://me:1?hunter2@host", "it has an @ after the host"],
-    ["acme://me:%zzhunter2@host", "it has a % that encodes no character"],
-    ["acme://me:hun\nter2@host", "it has a line break"],
+    ["hunter2", "the value is not a valid URL"],
+    ["acme://me:1#hunter2@host", "the URL has a #"],
+    ["acme://me:1/hunter2@host", "the URL has an @ after the host"],
+    ["acme://me:1?hunter2@host", "the URL has an @ after the host"],
+    ["acme://me:%zzhunter2@host", "the URL has a % that encodes no character"],
+    ["acme://me:hun\nter2@host", "the URL has a line break"],
     ["acme://me:hunter2\ud800@host", "a character that no URL can have"],
     ["acme://me:1@host/../hunter2", "a path of dots"],
-    ["acme://host?limit=hunter2+1", "it has a + in its query"],
-    ["acme://host?hunter2=1", "its query has a parameter that is not an option"],
+    ["acme://host?limit=hunter2+1", "the URL has a + in its query"],
+    ["acme://host?hunter2=1", "the URL has a parameter that is not an option"],
     ["acme://host?secret=hunter2&secret=1", "the parameter secret is given twice"]
   ])("%j is refused, and not shown", (url, words) => {
     const refused = parse(url)

@@ -17,7 +17,7 @@ const known: OptionNames.Of<Options> = {
 const refused = (options: unknown, queue?: OptionNames.Queue) =>
   OptionNames.refusal("Box.make", options, known, queue)?.message
 
-const own = "must be a value of the object itself"
+const own = "must be a plain property"
 
 class Config {
   readonly size = 1
@@ -46,17 +46,17 @@ describe("refusal", () => {
   it.each<readonly [unknown, string]>([
     [{ sise: 1 }, "unknown option sise. Did you mean size?"],
     [{ sizeInBytes: 1 }, "unknown option sizeInBytes. Did you mean size?"],
-    [{ color: 1 }, "unknown option color. Use one of size, mode, note"],
-    [{ toString: 1 }, "unknown option toString. Use one of size, mode, note"],
-    [JSON.parse('{ "__proto__": 1 }'), "unknown option __proto__. Use one of size, mode, note"],
+    [{ color: 1 }, "unknown option color. Allowed: size, mode, note"],
+    [{ toString: 1 }, "unknown option toString. Allowed: size, mode, note"],
+    [JSON.parse('{ "__proto__": 1 }'), "unknown option __proto__. Allowed: size, mode, note"],
     [{ size: 10 }, "size must be a whole number from 1 to 9, got 10"],
     [{ size: null }, "size must be a whole number from 1 to 9, got null"],
     [{ mode: "fats" }, 'mode must be one of "fast", "slow", got "fats". Did you mean "fast"?'],
     [{ mode: { fast: true } }, 'mode must be one of "fast", "slow", got an object'],
-    [[1], "options must be an object with size, mode, note, got an array"],
-    [() => {}, "options must be an object with size, mode, note, got a function"],
-    [Object.create({ size: 1 }), `size ${own}, got one that is inherited. Write { size: options.size }`],
-    [new Config(), `mode ${own}, got one that is inherited. Write { mode: options.mode }`],
+    [[1], "options must be an object, got an array. Allowed: size, mode, note"],
+    [() => {}, "options must be an object, got a function. Allowed: size, mode, note"],
+    [Object.create({ size: 1 }), `size ${own}, got an inherited property. Write { size: options.size }`],
+    [new Config(), `mode ${own}, got an inherited property. Write { mode: options.mode }`],
     [
       {
         size: 1,
@@ -68,19 +68,13 @@ describe("refusal", () => {
     ],
     [
       Object.defineProperty({}, "size", { value: 1 }),
-      `size ${own}, got one that is not enumerable. Write { size: options.size }`
+      `size ${own}, got a property that is not enumerable. Write { size: options.size }`
     ],
-    [
-      new Map([["size", 1]]),
-      "options must be an object with size, mode, note, got an object without any. Object.fromEntries(…) makes one of it"
-    ],
-    [
-      Promise.resolve({ size: 1 }),
-      "options must be an object with size, mode, note, got a promise. Await the promise first"
-    ],
-    [undefined, "options must be an object with size, mode, note, got undefined. Write {} for the defaults"],
-    ["x".repeat(40), `options must be an object with size, mode, note, got "${"x".repeat(40)}"`],
-    ["x".repeat(41), "options must be an object with size, mode, note, got a text of 41 characters"]
+    [new Map([["size", 1]]), "options must be an object, got a Map. Convert it with Object.fromEntries(…)"],
+    [Promise.resolve({ size: 1 }), "options must be an object, got a promise. Await the promise first"],
+    [undefined, "options must be an object, got undefined. Write {} for the defaults"],
+    ["x".repeat(40), `options must be an object, got "${"x".repeat(40)}". Allowed: size, mode, note`],
+    ["x".repeat(41), "options must be an object, got a text of 41 characters. Allowed: size, mode, note"]
   ])("of %o", (options, message) => {
     assert.strictEqual(refused(options), `Box.make: ${message}`)
     assert.strictEqual(refused(options, "q"), `Box.make (queue q): ${message}`)

@@ -47,12 +47,16 @@ describe("refuses", () => {
     [
       "exponential",
       () => Backoff.exponential("1 second", { maxDelay: "1 hour" } as never),
-      "unknown option maxDelay. Use one of max, jitter, factor"
+      "unknown option maxDelay. Allowed: max, jitter, factor"
     ],
     ["constant", () => Backoff.constant(1, { maxx: 1 } as never), "unknown option maxx. Did you mean max?"],
-    ["linear", () => Backoff.linear(1, { factor: 2 } as never), "unknown option factor. Use one of max, jitter"],
-    ["sequence", () => Backoff.sequence([1], { factor: 2 } as never), "unknown option factor. Use one of max, jitter"],
-    ["linear", () => Backoff.linear(1, "1 hour" as never), 'options must be an object with max, jitter, got "1 hour"'],
+    ["linear", () => Backoff.linear(1, { factor: 2 } as never), "unknown option factor. Allowed: max, jitter"],
+    ["sequence", () => Backoff.sequence([1], { factor: 2 } as never), "unknown option factor. Allowed: max, jitter"],
+    [
+      "linear",
+      () => Backoff.linear(1, "1 hour" as never),
+      'options must be an object, got "1 hour". Allowed: max, jitter'
+    ],
     [
       "switchAfter",
       () => Backoff.switchAfter(3, Backoff.constant(1), "1 minute" as never),
@@ -71,7 +75,7 @@ describe("refuses", () => {
     assert.throws(
       () => Backoff.constant(1, { jitter: { proportional: 0.1, max: 5 } as never }),
       RangeError,
-      "constant: jitter: unknown option max. Use one of proportional"
+      "constant: jitter: unknown option max. Allowed: proportional"
     ))
 
   it.each<readonly [string, () => unknown, string]>([

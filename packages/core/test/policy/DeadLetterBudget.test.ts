@@ -27,8 +27,8 @@ describe("DeadLetterBudget", () => {
   it.each([
     [{}, "DeadLetterBudget.make: max must be a whole number >= 1, got undefined"],
     [{ max: 5, perSucess: 1 }, "DeadLetterBudget.make: unknown option perSucess. Did you mean perSuccess?"],
-    [5, "DeadLetterBudget.make: options must be an object with max, perSuccess, got 5"],
-    [null, "DeadLetterBudget.make: options must be an object with max, perSuccess, got null"]
+    [5, "DeadLetterBudget.make: options must be an object, got 5. Allowed: max, perSuccess"],
+    [null, "DeadLetterBudget.make: options must be an object, got null. Write {} for the defaults"]
   ])("refuses %s", (input, message) =>
     assert.throws(() => DeadLetterBudget.make(input as DeadLetterBudget.Options), RangeError, message)
   )

@@ -128,7 +128,7 @@ const jsonOf = (line: string): unknown => {
 /** Reads a line as a message that recreates the letter, in its own queue or in another one. Refuses redacted lines. */
 export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused => {
   const json = jsonOf(line)
-  if (!isRecord(json)) return { detail: "it is not a JSON object" }
+  if (!isRecord(json)) return { detail: "the line is not a JSON object" }
   if (json["redacted"] !== undefined) return { detail: "parts of the letter were hidden when it was exported" }
   const queue = to ?? json["queue"]
   if (typeof queue !== "string" || queue === "") return { detail: "queue must be the name of a queue" }

@@ -40,7 +40,7 @@ export const timedOut = (
     operation,
     queue,
     reason: "Timeout",
-    detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`,
+    detail: `no answer within ${Delay.format(millis)}${operation === "counts" ? "" : "; the outcome is unknown"}`,
     remedy:
       option === "publishTimeout"
         ? "Check the load of the server and send it again with the same id, or raise publishTimeout"

@@ -16,7 +16,7 @@ export const expired = (queue: string, because?: BrokerError.BrokerError): Broke
     operation: "extend",
     queue,
     reason: "LeaseLost",
-    detail: `its visibility timeout has ended${because === undefined ? "" : `, which could not be extended: ${because.detail}`}`,
+    detail: `the visibility timeout of the message has ended${because === undefined ? "" : `, which could not be extended: ${because.detail}`}`,
     remedy: because?.remedy
   })
 

@@ -60,15 +60,15 @@ const told = ({ account, name, region }: Source): string =>
 
 /** Returns the first fault of a record. Without its receive count, every attempt would be the first. */
 const faultOf = (record: SqsRecord, source: Source): readonly [field: string, detail: string] | undefined => {
-  if (typeof record !== "object" || record === null) return ["", "it is not a record"]
+  if (typeof record !== "object" || record === null) return ["", "the value is not a record"]
   const { attributes, body, eventSourceARN: arn, messageId, receiptHandle } = record
-  if (!isText(messageId)) return [".messageId", "it is empty, and an answer could not name it"]
-  if (!isText(receiptHandle)) return [".receiptHandle", "it is empty"]
-  if (typeof body !== "string") return [".body", "it is not text"]
+  if (!isText(messageId)) return [".messageId", "the id is empty, so the response could not name the message"]
+  if (!isText(receiptHandle)) return [".receiptHandle", "the value is empty"]
+  if (typeof body !== "string") return [".body", "the value is not text"]
   if (!(Number(attributes?.ApproximateReceiveCount) >= 1))
-    return [".attributes.ApproximateReceiveCount", "it is not a number"]
+    return [".attributes.ApproximateReceiveCount", "the value is not a number"]
   if (isText(arn) && isOf(arn, source)) return undefined
-  return [".eventSourceARN", `it is ${String(arn)}, the handler is for the queue ${told(source)}`]
+  return [".eventSourceARN", `the ARN is ${String(arn)}, but the handler is for the queue ${told(source)}`]
 }
 
 /**
@@ -86,7 +86,7 @@ export const refusal = (event: SqsEvent, source: Source): ConfigurationError.Con
       remedy: `Map the function to the SQS queue ${source.name}, and to nothing else; or name the handler's queue by its ARN`
     })
   const records: unknown = event?.Records
-  if (!Array.isArray(records)) return refuse("Records", "it is not a list")
+  if (!Array.isArray(records)) return refuse("Records", "the value is not a list")
   for (const [index, record] of event.Records.entries()) {
     const fault = faultOf(record, source)
     if (fault !== undefined) return refuse(`Records[${index}]${fault[0]}`, fault[1])

@@ -66,7 +66,7 @@ const leastRun = 500
 const noContext = new ConfigurationError.ConfigurationError({
   broker: "sqs",
   field: "context",
-  detail: "it does not report the remaining time of the function",
+  detail: "the context does not report the remaining time of the function",
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 

@@ -64,7 +64,7 @@ const noRegion = () =>
   new ConfigurationError.ConfigurationError({
     broker: "sqs",
     field: "sqs.url",
-    detail: "it is not given, and AWS_REGION is not set, as it is on Lambda",
+    detail: "no URL is given, and AWS_REGION is not set",
     remedy: 'Set sqs: { url: "sqs://<region>" }'
   })
 

@@ -131,6 +131,6 @@ const tooLong = (queue: string, delay: number): BrokerError.BrokerError =>
     operation: "settle",
     queue,
     reason: "Unsupported",
-    detail: `a delay of ${Delay.format(delay)} was asked, a message can block its FIFO group for ${Delay.format(Limits.hide)} from its receipt`,
+    detail: `a delay of ${Delay.format(delay)} is required, but a message can block its FIFO group for ${Delay.format(Limits.hide)} from its receipt`,
     remedy: `Use shorter delays, or fifoRetry: "resend"`
   })

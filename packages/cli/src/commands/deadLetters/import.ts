@@ -183,7 +183,7 @@ const run = (
     for (let line = yield* read; line !== undefined && !signal.aborted; line = yield* read) {
       const { number, text } = line
       if (number < options.fromLine || text?.trim() === "") continue
-      const letter = text === undefined ? { detail: "it is not in UTF-8" } : LetterLine.parse(text, options.to)
+      const letter = text === undefined ? { detail: "the line is not in UTF-8" } : LetterLine.parse(text, options.to)
       if ("detail" in letter) {
         yield* send
         report.problem ??= `line ${number}: ${letter.detail}`

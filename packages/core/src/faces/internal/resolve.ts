@@ -53,7 +53,7 @@ export const resolve = async (broker: unknown, sources: Sources = {}): Promise<R
 const adapterOf = async (scheme: string, named: unknown, { adapters = [], from }: Sources): Promise<Adapter> => {
   if (typeof named === "string") return serving(scheme, await load(named, scheme, from), named)
   if (named !== undefined) return serving(scheme, checked(named, "adapter"), "the adapter")
-  if (!Array.isArray(adapters)) throw refusal("adapters", "they must be a list", "Pass [adapter]")
+  if (!Array.isArray(adapters)) throw refusal("adapters", "must be a list", "Pass [adapter]")
   const ours = adapters.find((each) => checked(each, "adapters").schemes.includes(scheme))
   if (ours !== undefined) return ours
   const name = packages.get(scheme) ?? conventional(scheme)
@@ -83,7 +83,7 @@ const checked = (value: unknown, field: string): Adapter => {
   if (isAdapter(value)) return value
   throw refusal(
     field,
-    "it is not an adapter: an adapter has schemes and a layer",
+    "the value is not an adapter: an adapter has schemes and a layer",
     "Pass what the adapter's package exports as adapter"
   )
 }
@@ -99,11 +99,11 @@ const packageName = /^(@\w[\w.-]*\/)?\w[\w.+-]*(\/\w[\w.-]*)*$/
 
 const load = async (name: string, scheme: string, from: string | undefined): Promise<Adapter> => {
   if (!packageName.test(name)) {
-    throw refusal("adapter", "it is not the name of a package", "Name a package, such as @acme/requeue-redis")
+    throw refusal("adapter", "the value is not the name of a package", "Name a package, such as @acme/requeue-redis")
   }
   const module = await imported(name, scheme, from)
   if (isAdapter(module.adapter)) return module.adapter
-  throw refusal("adapter", `${name} exports no adapter`, "Name a package that exports one as adapter")
+  throw refusal("adapter", `${name} exports no adapter`, "Name a package that exports an adapter as adapter")
 }
 
 const imported = async (
@@ -155,7 +155,7 @@ const missing = (name: string, scheme: string): ConfigurationError => {
     "url",
     `no adapter serves the scheme ${scheme}:`,
     meant === undefined
-      ? `Use one of ${known}, or name the package of another adapter as adapter`
+      ? `Known schemes: ${known}. For another adapter, set the option adapter to the name of its package`
       : `Did you mean ${meant}:?`
   )
 }

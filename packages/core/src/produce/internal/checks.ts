@@ -57,15 +57,18 @@ const asHeaders: Readonly<Record<string, (value: string) => string>> = {
   messageDeduplicationId: deduplicationHeader,
   MessageDeduplicationId: deduplicationHeader
 }
-const headersKind: OptionKind.OptionKind = { ...OptionKind.plain("a plain object of text"), inside: asHeaders }
+const headersKind: OptionKind.OptionKind = {
+  ...OptionKind.plain("a plain object with text values"),
+  inside: asHeaders
+}
 const isByBroker = (value: unknown): value is object =>
   OptionKind.isObject(value) && Object.values(value).every((each) => each === undefined || OptionKind.isObject(each))
 const nativeKind: OptionKind.OptionKind = {
-  expected: "an object by broker, such as RabbitMqNative.make(...)",
+  expected: "an object with options of a broker, such as RabbitMqNative.make(...)",
   holds: isByBroker,
   remedy: (value) => {
     const [name] = OptionKind.isObject(value) ? Object.keys(value).filter((each) => Object.hasOwn(asHeaders, each)) : []
-    return name === undefined ? undefined : `Of ${name}, write headers: ${asHeaders[name]!("…")}`
+    return name === undefined ? undefined : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
   }
 }
 /** {@link id} checks it, with the message's other errors. */
@@ -85,13 +88,16 @@ const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds
 export const send = (call: string, queue: OptionNames.Queue, options: unknown): RangeError | undefined =>
   options === undefined ? undefined : OptionNames.refusal(call, options, sendKinds, queue)
 
+const inEntry: OptionNames.Elsewhere = (name) =>
+  Object.hasOwn(sendKinds, name) ? `It belongs in each entry. Write { body, ${name} }` : undefined
+
 export const sendBatch = (
   call: string,
   queue: OptionNames.Queue,
   entries: unknown,
   options: unknown
 ): RangeError | undefined =>
-  (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue)) ??
+  (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue, inEntry)) ??
   OptionNames.entries(call, "entries", entries, entryKinds, queue)
 
 /** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent. */
@@ -187,10 +193,10 @@ export const headers = (queue: string, headers: Headers): Headers => {
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =
       key === Metadata.header
-        ? { detail: `${key} is reserved for Requeue's own metadata`, remedy: "Give it another name" }
+        ? { detail: `${key} is reserved for Requeue's own metadata`, remedy: "Use another header name" }
         : typeof value === "string"
           ? undefined
-          : { detail: `${key} must be text, got ${typeof value}`, remedy: "Turn it into text first" }
+          : { detail: `${key} must be text, got ${typeof value}`, remedy: "Convert the value to text" }
     if (problem !== undefined) throw new EncodeError({ queue, field: "headers", ...problem })
   }
   return headers

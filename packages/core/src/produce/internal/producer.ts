@@ -43,7 +43,7 @@ export interface Sender {
   /**
    * Returns the definition of a queue to send to. `call` names the caller in errors.
    *
-   * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for an invalid queue
+   * @throws ConfigurationError when the queue's delay is longer than the broker supports, RangeError for an invalid queue
    */
   readonly accept: <A>(
     call: string,
@@ -171,7 +171,7 @@ export const make = <A>(
     )
   )
 
-/** Throws when the broker cannot keep the queue's delay. */
+/** Throws when the queue's delay is longer than the broker supports. */
 const checkDelay = (
   { delay, name }: Pick<QueueDefinition.QueueDefinition<unknown>, "delay" | "name">,
   capabilities: Capabilities.Capabilities

@@ -98,7 +98,7 @@ const late = (queue: string, timeout: Delay.Delay): EncodeError =>
   new EncodeError({
     queue,
     field: "body",
-    detail: `the codec did not encode it within ${Delay.format(timeout)}; nothing was sent`,
+    detail: `the codec did not encode the message within ${Delay.format(timeout)}; nothing was sent`,
     remedy: "Send it again later, or raise publishTimeout"
   })
 

@@ -60,7 +60,7 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
     operation: "publish",
     queue: to,
     reason: "QueueMismatch",
-    detail: `it is another name of ${queue}, which has the letters`,
+    detail: `this queue is another name of ${queue}, which has the letters`,
     remedy: "Use another queue with to or --to"
   })
 

@@ -91,12 +91,20 @@ const watchKind: OptionKind.OptionKind = {
       Array.from(value).every((name) => typeof name === "string" && QueueDefinition.isName(name)))
 }
 
-const plainKind = OptionKind.plain(`a plain object of text, without ${Metadata.header}`)
+const plainKind = OptionKind.plain("a plain object with text values")
 const headersKind: OptionKind.OptionKind = {
   ...plainKind,
   holds: (value) =>
     OptionKind.isPlain(value) &&
-    Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string")
+    Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string"),
+  remedy: (value) => {
+    if (!OptionKind.isPlain(value)) return plainKind.remedy?.(value)
+    const entries: ReadonlyArray<readonly [string, unknown]> = Object.entries(value)
+    const wrong = entries.find(([, text]) => typeof text !== "string")
+    return wrong === undefined
+      ? `The header ${Metadata.header} is reserved: remove it`
+      : `The header ${wrong[0]} must be text, got ${OptionKind.show(wrong[1])}`
+  }
 }
 
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
