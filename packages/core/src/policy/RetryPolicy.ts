@@ -38,7 +38,7 @@ export interface RetryPolicy {
 /** The limit of attempts, given in one of two ways. */
 export type Limit =
   | {
-      /** How often a failed message is redelivered. Range: 0 or more, or `"unlimited"`. Default: 3. */
+      /** Largest number of retries of a message. Range: 0 or more, or `"unlimited"`. Default: 3. */
       readonly maxRetries?: number | "unlimited" | undefined
       readonly maxAttempts?: undefined
     }
@@ -51,8 +51,8 @@ export type Limit =
 /** Options of {@link make}. */
 export type Options = Limit & {
   /**
-   * A message with more deliveries is dead-lettered without a handler run, because it may crash its process. If this
-   * equals `maxAttempts`, a restart can dead-letter a message that no handler has seen. Range: `maxAttempts` or more, or `"unlimited"`.
+   * A message with more deliveries is dead-lettered without a handler run, because it may crash its process. If
+   * `maxDeliveries` equals `maxAttempts`, a restart can dead-letter a message that no handler has seen. Range: `maxAttempts` or more, or `"unlimited"`.
    * Default: `maxAttempts` + 10.
    */
   readonly maxDeliveries?: number | "unlimited" | undefined
@@ -62,8 +62,8 @@ export type Options = Limit & {
    */
   readonly maxAge?: Delay.DurationInput | undefined
   /**
-   * How often a failed handler runs again in the same delivery. Not after a timeout, or when `rateLimit` is reached. Range:
-   * 0 to 10. Default: 0.
+   * How often a failed handler runs again in the same delivery. It does not run again after a timeout, or when `rateLimit`
+   * is reached. Range: 0 to 10. Default: 0.
    */
   readonly immediate?: number | undefined
   /** Delays of retries, such as `exponential("1 second")`. Default: the consumer's `retryDelay`, else 0. */
