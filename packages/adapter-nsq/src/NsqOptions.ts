@@ -58,7 +58,7 @@ export interface Options {
   /** Name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   readonly userAgent?: Fields["userAgent"] | undefined
   /**
-   * Time between heartbeats. After 2.5 times without one, the adapter reconnects. Range: 1 second to 1 minute; a number means
+   * Time between heartbeats. After 2.5 missing heartbeats, the adapter reconnects. Range: 1 second to 1 minute; a number means
    * milliseconds. Default: 10 seconds.
    */
   readonly heartbeat?: Delay.DurationInput | undefined
@@ -123,7 +123,7 @@ export interface Options {
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** Secret for nsqd's `--auth-http-address`. Default: the URL's password. */
   readonly authSecret?: string | Redacted.Redacted | undefined
-  /** `true`, or certificates and keys. The adapter then refuses nsqd without TLS. Default: no TLS. */
+  /** `true`, or certificates and keys. With `tls`, the adapter refuses nsqd without TLS. Default: no TLS. */
   readonly tls?: boolean | Tls | undefined
   /** Certificates and keys for HTTP interfaces with `https:`. Default: those of `tls`. */
   readonly httpTls?: Tls | undefined

@@ -66,7 +66,7 @@ export interface OtherOptions extends SdkOptions {
    * seconds; a number means milliseconds. Default: 30 seconds.
    */
   readonly visibilityTimeout?: Delay.DurationInput | undefined
-  /** With more messages in flight, retries become copies; 0 means always. Range: 0 to 120,000. Default: 60,000. */
+  /** With more messages in flight, retries become copies. 0 makes every retry a copy. Range: 0 to 120,000. Default: 60,000. */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
   /** A retry blocks its group (`block`), or goes to the end of its group (`resend`). Default: `block`. */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
