@@ -7,13 +7,13 @@ import type { Faults } from "./Faults.ts"
 /** The options. All are optional. */
 export interface Options {
   /**
-   * Messages in one queue, ready, delayed and in flight; further publishes wait. Dead letters, retries and releases
-   * never wait. Range: 1 or more, or `Infinity`. Default: no limit.
+   * Largest number of messages in one queue, delayed and in flight included. When it is reached, sends wait; dead letters,
+   * retries and releases do not. Range: 1 or more, or `Infinity`. Default: no limit.
    */
   readonly maxMessages?: number | undefined
   /** Largest body, in bytes. Range: 1 or more, or `Infinity`. Default: no limit. */
   readonly maxBodySize?: number | undefined
-  /** Imitated defects of brokers, for tests. Default: none. */
+  /** Limits and defects of real brokers to imitate, for tests. Default: none. */
   readonly faults?: Faults | undefined
 }
 

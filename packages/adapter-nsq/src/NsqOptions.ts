@@ -35,19 +35,19 @@ export interface Discovered extends Location {
 
 /** The options of a broker, all optional. A URL's query accepts all of them except certificates and functions. */
 export interface Options {
-  /** Further nsqd, as `host` or `host:port`. Default: none. */
+  /** Further nsqd, each as `host` or `host:port`. Default: none. */
   readonly nsqd?: Fields["nsqd"] | undefined
-  /** HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: the port after the TCP port. */
+  /** HTTP interfaces of all nsqd, in the same order, each as `host:port` or a URL. Default: the port after the TCP port. */
   readonly nsqdHttp?: Fields["nsqdHttp"] | undefined
-  /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
+  /** HTTP interfaces of nsqlookupd, each as `host:port` or a URL. Default: none. */
   readonly lookupd?: Fields["lookupd"] | undefined
   /**
-   * Time between requests to nsqlookupd, plus or minus a fifth. Range: 100 ms to 1 hour; a number means milliseconds.
+   * Time between requests to nsqlookupd, plus or minus 20 %. Range: 100 ms to 1 hour; a number means milliseconds.
    * Default: 15 seconds.
    */
   readonly lookupdInterval?: Delay.DurationInput | undefined
   /**
-   * Channel of queues that name none. Range: 1 to 64 letters, digits, `.`, `_` and `-`, and `#ephemeral`. Default:
+   * Channel of queues whose name has no channel. Range: 1 to 64 letters, digits, `.`, `_` and `-`, and `#ephemeral`. Default:
    * `requeue`.
    */
   readonly channel?: Fields["channel"] | undefined
@@ -58,62 +58,62 @@ export interface Options {
   /** Name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   readonly userAgent?: Fields["userAgent"] | undefined
   /**
-   * Time between heartbeats; after 2.5 missing ones, the client reconnects. Range: 1 second to 1 minute; a number means
+   * Time between heartbeats. After 2.5 missing heartbeats, the adapter reconnects. Range: 1 second to 1 minute; a number means
    * milliseconds. Default: 10 seconds.
    */
   readonly heartbeat?: Delay.DurationInput | undefined
-  /** Longest attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
+  /** Time limit of an attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
   readonly connectTimeout?: Delay.DurationInput | undefined
   /**
-   * Longest HTTP request, and longest wait of a settlement until it is written. Range: 100 ms to 2 minutes; a number
+   * Time limit of an HTTP request, and of writing a settlement to the connection. Range: 100 ms to 2 minutes; a number
    * means milliseconds. Default: 10 seconds.
    */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * Longest publish, the wait for a connection included. Range: 100 ms to 2 minutes; a number means milliseconds.
+   * Time limit of a publish, including the wait for a connection. Range: 100 ms to 2 minutes; a number means milliseconds.
    * Default: 10 seconds.
    */
   readonly publishTimeout?: Delay.DurationInput | undefined
   /**
-   * Pause before the second attempt to reconnect; the first has none. Range: 1 ms to 1 minute; a number means
+   * Pause before the second attempt to reconnect. The first has no pause. Range: 1 ms to 1 minute; a number means
    * milliseconds. Default: 100 ms.
    */
   readonly reconnectFirst?: Delay.DurationInput | undefined
-  /** Longest pause between attempts. Range: 1 ms to 2 minutes; a number means milliseconds. Default: 5 seconds. */
+  /** Longest pause between attempts to reconnect. Range: 1 ms to 2 minutes; a number means milliseconds. Default: 5 seconds. */
   readonly reconnectMax?: Delay.DurationInput | undefined
-  /** Lease of a delivery. Range: 1 second to 1 day; a number means milliseconds. Default: nsqd's. */
+  /** Lease of a delivery, until it is extended. Range: 1 second to 1 day; a number means milliseconds. Default: nsqd's. */
   readonly messageTimeout?: Delay.DurationInput | undefined
   /**
-   * How long nsqd may hold back messages to send several at once. Range: 1 ms to 1 minute; a number means milliseconds.
+   * How long nsqd may hold back a message to send several together. Range: 1 ms to 1 minute; a number means milliseconds.
    * Default: 25 ms.
    */
   readonly outputBufferTimeout?: Delay.DurationInput | undefined
-  /** Messages without a confirmation; further ones wait. Range: 1 to 65,535. Default: 1,000. */
+  /** Largest number of unconfirmed messages; further messages wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
-  /** Retries by `REQ`, or as copies with history and due time (`exact`). Default: `native`. */
+  /** `native`: short retries use `REQ`. `exact`: each retry is a copy with history and due time. Default: `native`. */
   readonly retry?: Fields["retry"] | undefined
-  /** `never` sends bodies without id and headers. Default: `always`. */
+  /** Whether sends have an envelope; without one, ids and headers are lost. Default: `always`. */
   readonly envelope?: Fields["envelope"] | undefined
-  /** Publishes to the first healthy nsqd, or to all in turn. Default: `first`. */
+  /** Which nsqd gets a message: the `first` that is up, or `all` in turn. Default: `first`. */
   readonly publishOver?: Fields["publishOver"] | undefined
   /** Number of nsqd that store each message. Default: 1. */
   readonly publishTo?: Fields["publishTo"] | undefined
-  /** Whether topics and channels are created before use. Default: `true`. */
+  /** Whether the adapter creates topics and channels before use. Default: `true`. */
   readonly create?: Fields["create"] | undefined
-  /** Whether to use nsqd's HTTP interface. Default: `true`. */
+  /** Whether the adapter uses nsqd's HTTP interface. Default: `true`. */
   readonly http?: Fields["http"] | undefined
   /**
-   * nsqd's longest delay. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also
+   * Longest delay of nsqd. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also
    * the upper limit.
    */
   readonly maxReqTimeout?: Delay.DurationInput | undefined
   /**
-   * nsqd's largest message, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which is also the upper
+   * Largest message of nsqd, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which is also the upper
    * limit.
    */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
   /**
-   * nsqd's largest `MPUB`, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper
+   * Largest `MPUB` of nsqd, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper
    * limit.
    */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
@@ -121,15 +121,15 @@ export interface Options {
    * `nsq://:secret@host:port?lookupd=host:port`. Default: `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given.
    */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** Secret for `--auth-http-address`. Default: the URL's password. */
+  /** Secret for nsqd's `--auth-http-address`. Default: the URL's password. */
   readonly authSecret?: string | Redacted.Redacted | undefined
-  /** `true`, or certificates and keys. nsqd without TLS is then refused. Default: no TLS. */
+  /** `true`, or certificates and keys. With `tls`, the adapter refuses nsqd without TLS. Default: no TLS. */
   readonly tls?: boolean | Tls | undefined
   /** Certificates and keys for HTTP interfaces with `https:`. Default: those of `tls`. */
   readonly httpTls?: Tls | undefined
   /**
-   * Function that returns the address of an nsqd that nsqlookupd reports, or `undefined` to skip it. Default: the
-   * reported one.
+   * Function that corrects the address of an nsqd from nsqlookupd, or returns `undefined` to skip that nsqd. Default: the
+   * reported address.
    */
   readonly resolveAddress?: ((found: Discovered) => Location | undefined) | undefined
 }

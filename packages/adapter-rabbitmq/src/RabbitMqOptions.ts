@@ -69,16 +69,16 @@ export type Tls = TlsOptions.Tls
 
 /** The options of a broker. Times are in milliseconds. */
 export interface Options {
-  /** Login: user and password, or `external` with the client certificate in `tls`. Default: `plain`. */
+  /** Login: `plain` with user and password, or `external` with the client certificate in `tls`. Default: `plain`. */
   readonly auth?: Fields["auth"] | undefined
-  /** Name of the connections at the server, followed by `:consume` or `:publish`. Default: `requeue`. */
+  /** Name of the connections at the server; the adapter adds `:consume` or `:publish`. Default: `requeue`. */
   readonly connectionName?: Fields["connectionName"] | undefined
   /**
    * Time between heartbeats, in whole seconds. Range: 1 second to 1 minute; a number means milliseconds. Default: 10
    * seconds.
    */
   readonly heartbeat?: Delay.DurationInput | undefined
-  /** Longest attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
+  /** Time limit of an attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
   readonly connectTimeout?: Delay.DurationInput | undefined
   /**
    * Longest wait for the answer to a request. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10
@@ -86,26 +86,26 @@ export interface Options {
    */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * Longest wait for the confirmation of a publish, and before it for a connection. Range: 100 ms to 2 minutes; a
+   * Time limit of waiting for a connection to publish, and then of the confirmation. Range: 100 ms to 2 minutes; a
    * number means milliseconds. Default: 10 seconds.
    */
   readonly publishTimeout?: Delay.DurationInput | undefined
   /**
-   * Pause before the second attempt to reconnect; the first has none. Range: 1 ms to 1 minute; a number means
+   * Pause before the second attempt to reconnect. The first has no pause. Range: 1 ms to 1 minute; a number means
    * milliseconds. Default: 100 ms.
    */
   readonly reconnectFirst?: Delay.DurationInput | undefined
   /**
-   * Longest pause between attempts, at least `reconnectFirst`. Range: 1 ms to 2 minutes; a number means milliseconds.
+   * Longest pause between attempts to reconnect, at least `reconnectFirst`. Range: 1 ms to 2 minutes; a number means milliseconds.
    * Default: 500 ms.
    */
   readonly reconnectMax?: Delay.DurationInput | undefined
-  /** Messages without a confirmation; further ones wait. Range: 1 to 65,535. Default: 1,000. */
+  /** Largest number of unconfirmed messages; further messages wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
-  /** Type of declared queues. Default: `quorum`. */
+  /** Type of the queues that the adapter declares. Default: `quorum`. */
   readonly queueType?: Fields["queueType"] | undefined
   /**
-   * `x-delivery-limit`: returns after which the server dead-letters a message. Range: 10 to 1,000,000. Default: 1,000.
+   * `x-delivery-limit`: number of returns after which the server dead-letters a message. Range: 10 to 1,000,000. Default: 1,000.
    */
   readonly deliveryLimit?: Fields["deliveryLimit"] | undefined
   /**
@@ -113,47 +113,47 @@ export interface Options {
    * before.
    */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
-  /** Queues in which delays are kept. Default: `auto`, which is `ladder` for few delays, else `levels`. */
+  /** Where delayed messages wait. Default: `auto`, which is `ladder` for few delays, else `levels`. */
   readonly topology?: Fields["topology"] | undefined
-  /** Smallest step of `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50 ms. */
+  /** Smallest step of delays with `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50 ms. */
   readonly resolution?: Delay.DurationInput | undefined
   /**
-   * Queues for the delays of one retry policy; random delays are rounded up to fit, and other policies that need more do not
-   * start. `maxOtherDelayQueues` counts delays outside the policy. Range: 1 to 128. Default: 10 with jitter, 32 without.
+   * Largest number of queues for the delays of one retry policy. Random delays are rounded up to fit. A policy without random
+   * delays that needs more queues does not start. Range: 1 to 128. Default: 10 with jitter, 32 without.
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
   /**
-   * Queues for delays outside the retry policy, from handlers and producers, shared by all queues of the server. With fewer, these
-   * delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21 with
-   * the default `resolution`; with `perDelayQueue` one per delay).
+   * Largest number of queues for delays of handlers and producers, shared by all queues of the server. If it is below the default,
+   * these delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21
+   * with the default `resolution`; with `perDelayQueue` one per delay).
    */
   readonly maxOtherDelayQueues?: Fields["maxOtherDelayQueues"] | undefined
-  /** Prefix of the names of shared objects. Range: 1 to 40 letters, digits, `_`, `.` and `-`. Default: `requeue`. */
+  /** Prefix of the names of delay queues and other shared objects. Range: 1 to 40 letters, digits, `_`, `.` and `-`. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
-  /** Whether objects are declared, only checked (`passive`), or not touched (`never`). Default: `declare`. */
+  /** Whether the adapter declares objects, only checks them (`passive`), or leaves them alone (`never`). Default: `declare`. */
   readonly assert?: Fields["assert"] | undefined
   /** URL of the management API, such as `http://localhost:15672`. Default: none. */
   readonly management?: Fields["management"] | undefined
   /**
-   * Names for the objects of a topology: `delayQueue`, `retryQueue`, `retryExchange`, `workExchange`, `waitingQueue`.
+   * Your names for the objects of a topology: `delayQueue`, `retryQueue`, `retryExchange`, `workExchange`, `waitingQueue`.
    * Default: none.
    */
   readonly names?: Fields["names"] | undefined
-  /** Further nodes of the cluster, as `host` or `host:port`, tried in turn. Default: none. */
+  /** Further nodes of the cluster, each as `host` or `host:port`. Default: none. */
   readonly hosts?: Fields["hosts"] | undefined
-  /** Your exchanges by name, for `bindings` in `queues`. Default: none. */
+  /** Options of your exchanges by name, for `bindings` in `queues`. Default: none. */
   readonly exchanges?: { readonly [name: string]: ExchangeOptions } | undefined
   /** Options of single queues by name. Default: none. */
   readonly queues?: { readonly [name: string]: QueueOptions } | undefined
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** User name, instead of the URL's. Default: the URL's, or `guest`. */
+  /** User name; overrides the URL's. Default: the URL's, or `guest`. */
   readonly username?: string | undefined
-  /** Password, instead of the URL's. Default: the URL's, or `guest` if the URL has no user. */
+  /** Password; overrides the URL's. Default: the URL's, or `guest` if the URL has no user. */
   readonly password?: string | Redacted.Redacted | undefined
   /**
-   * Function that returns the login for each connection, and again before `expiresAt`, such as an OAuth 2 token. It has
-   * `connectTimeout`. Default: none.
+   * Function that returns the login, such as an OAuth 2 token. Called for each connection, and again before `expiresAt`. Its
+   * time limit is `connectTimeout`. Default: none.
    */
   readonly credentials?: Provider | undefined
   /** Certificates and keys for `amqps:`. Default: Node.js's certificate authorities. */

@@ -53,47 +53,47 @@ type Fields = AdapterOptions.Values<typeof fields>
 
 /** All options except the URL. Times are in milliseconds. */
 export interface OtherOptions extends SdkOptions {
-  /** Creates missing queues, compares all with the plan (`verify`), or only uses them. Default: `create`. */
+  /** `create` creates missing queues, `verify` only compares queues with the plan, `use` only uses them. Default: `create`. */
   readonly queues?: Fields["queues"] | undefined
   /**
-   * Length of a long poll. Range: 1 to 20 seconds, in whole seconds; a number means milliseconds. Default: 20 seconds.
+   * How long a poll waits for messages. Range: 1 to 20 seconds, in whole seconds; a number means milliseconds. Default: 20 seconds.
    */
   readonly waitTime?: Delay.DurationInput | undefined
-  /** Polls at the same time. Range: 1 to 50. Default: 10. */
+  /** Largest number of polls at the same time. Range: 1 to 50. Default: 10. */
   readonly pollers?: Fields["pollers"] | undefined
   /**
    * Lease of a delivery: how long messages of a crashed consumer stay invisible. Range: 1 second to 12 hours, in whole
    * seconds; a number means milliseconds. Default: 30 seconds.
    */
   readonly visibilityTimeout?: Delay.DurationInput | undefined
-  /** Messages in flight above which retries become copies; 0 means always. Range: 0 to 120,000. Default: 60,000. */
+  /** With more messages in flight, retries become copies. 0 makes every retry a copy. Range: 0 to 120,000. Default: 60,000. */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
-  /** A retry blocks its group, or is sent again after it (`resend`). Default: `block`. */
+  /** A retry blocks its group (`block`), or goes to the end of its group (`resend`). Default: `block`. */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
   /**
-   * Longest attempt to connect, of three. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 5 seconds.
+   * Time limit of each of three attempts to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 5 seconds.
    */
   readonly connectTimeout?: Delay.DurationInput | undefined
   /**
-   * Longest attempt of a request, of three. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10
+   * Time limit of each of three attempts of a request. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10
    * seconds.
    */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * How long created queues keep messages. Range: 1 minute to 14 days, in whole seconds; a number means milliseconds.
+   * How long queues that the adapter creates keep messages. Range: 1 minute to 14 days, in whole seconds; a number means milliseconds.
    * Default: 4 days.
    */
   readonly retention?: Delay.DurationInput | undefined
   /**
-   * The same for dead-letter queues, at least `retention`. Range: 1 minute to 14 days, in whole seconds; a number means
+   * How long dead-letter queues that the adapter creates keep messages, at least `retention`. Range: 1 minute to 14 days, in whole seconds; a number means
    * milliseconds. Default: 14 days.
    */
   readonly deadLetterRetention?: Delay.DurationInput | undefined
-  /** Receives after which SQS dead-letters a message. Range: 1 to 1,000. Default: above what the policy needs. */
+  /** Receives after which SQS dead-letters a message. Range: 1 to 1,000. Default: more than the policy needs. */
   readonly maxReceiveCount?: Fields["maxReceiveCount"] | undefined
-  /** Encryption of created queues: `sqs`, `none`, or the id or ARN of a KMS key. Default: `sqs`. */
+  /** Encryption of queues that the adapter creates: `sqs`, `none`, or the id or ARN of a KMS key. Default: `sqs`. */
   readonly encryption?: Fields["encryption"] | undefined
-  /** Tags of created queues; not in a URL. Default: none. */
+  /** Tags of queues that the adapter creates. Not possible in a URL. Default: none. */
   readonly tags?: Fields["tags"] | undefined
   /** Id of the access key. Default: the URL's, else the SDK's credential chain. */
   readonly accessKeyId?: string | undefined

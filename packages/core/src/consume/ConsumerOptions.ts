@@ -17,23 +17,23 @@ import * as RetryPolicy from "../policy/RetryPolicy.ts"
 /** Options that consumers and pullers share, without their policies. */
 export interface Intake {
   /**
-   * Delay of retries for which handler, error and policy have none. Range: 0 to 24 hours; a number means milliseconds.
+   * Delay of a retry if neither handler, error nor policy sets one. Range: 0 to 24 hours; a number means milliseconds.
    * Default: 0.
    */
   readonly retryDelay?: Delay.DurationInput | undefined
   /** Stops the consumer when it dead-letters too many messages. Default: none. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
-   * How long handlers may run after a shutdown has begun. Settlements then have the same time again, 1 to 5 seconds.
-   * Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
+   * How long handlers may run after a shutdown has begun. Their settlements then get the same time again, at least 1 and
+   * at most 5 seconds. Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * With delays that the broker cannot keep, `"fail"` does not start the consumer; `"clamp"` shortens them. Default:
-   * `"fail"`.
+   * Handling of delays that exceed the broker's limit. `"fail"`: the consumer does not start. `"clamp"`: Requeue shortens
+   * them. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
-  /** Whether failures keep stack traces, in the log, events, spans and dead letters. Default: `true`. */
+  /** Whether the log, events, spans and dead letters have stack traces. Default: `true`. */
   readonly stackTraces?: boolean | undefined
   /** Function that receives every event of every message. Default: none. */
   readonly onEvent?: Hook | undefined
@@ -41,20 +41,19 @@ export interface Intake {
 
 /** Options of consumers, without their policies. */
 export interface Running extends Intake {
-  /** Batches, or single messages, in progress at the same time. Range: 1 to 1,000. Default: 1. */
+  /** How many batches or single messages are in progress at the same time. Range: 1 to 1,000. Default: 1. */
   readonly concurrency?: number | undefined
   /**
-   * Messages that wait in addition to those in progress. 0 shares messages best between consumers, but costs a round
-   * trip per message. Range: 0 to 10,000. Default: one batch.
+   * How many further messages wait in the process. 0 shares messages best between consumers, but costs a round trip per
+   * message. Range: 0 to 10,000. Default: one batch.
    */
   readonly prefetch?: number | undefined
   /**
-   * Limits how many handler runs begin in a window, such as `{ max: 10, per: "1 second" }`, counted by each consumer.
-   * Default: none.
+   * Limits how many handler runs of this consumer begin in a window, such as `{ max: 10, per: "1 second" }`. Default: none.
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest handler run; after it, the run is interrupted and has failed. Range: 1 ms to 12 hours, or `"unlimited"`; a
+   * Longest handler run. A longer run is interrupted and counts as failed. Range: 1 ms to 12 hours, or `"unlimited"`; a
    * number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined

@@ -35,13 +35,13 @@ export interface Pulling extends ConsumerOptions.Intake {
    * seconds.
    */
   readonly lease?: Delay.DurationInput | undefined
-  /** Batches that may be pulled and unsettled; further pulls wait. Range: 1 to 1,000. Default: 10. */
+  /** Largest number of unsettled batches; further pulls wait. Range: 1 to 1,000. Default: 10. */
   readonly maxOpen?: number | undefined
 }
 
 /** Options of one pull. */
 export interface PullOptions {
-  /** How long to wait for the first message. Range: 0 to 24 hours; a number means milliseconds. Default: 5 seconds. */
+  /** Longest wait for the first message. Range: 0 to 24 hours; a number means milliseconds. Default: 5 seconds. */
   readonly wait?: Delay.DurationInput | undefined
 }
 

@@ -22,7 +22,7 @@ export interface QueueDefinition<out A, in I = A> {
 export interface Options<A, I = A> {
   /** Encodes and decodes bodies. Default: `Codec.json`, which checks nothing. */
   readonly codec?: Codec.Codec<A, I> | undefined
-  /** Standard Schema that checks bodies when they are sent and read, instead of a codec. Default: none. */
+  /** Standard Schema that checks bodies when they are sent and read. Replaces `codec`. Default: none. */
   readonly schema?: StandardSchemaV1<I, A> | undefined
   /** Delay of messages that are sent without one. Range: 0 to 24 hours; a number means milliseconds. Default: none. */
   readonly delay?: Delay.DurationInput | undefined

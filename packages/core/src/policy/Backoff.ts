@@ -36,13 +36,13 @@ export interface Backoff {
 export interface Options {
   /** The longest delay. Range: 0 to 24 hours; a number means milliseconds. Default: 24 hours. */
   readonly max?: Delay.DurationInput
-  /** How delays are spread: `none`, `full`, `equal`, `decorrelated` or `{ proportional: 0.2 }`. Default: `"none"`. */
+  /** How delays are randomized: `none`, `full`, `equal`, `decorrelated` or `{ proportional: 0.2 }`. Default: `"none"`. */
   readonly jitter?: Jitter.Jitter
 }
 
 /** Options of {@link exponential}. */
 export interface ExponentialOptions extends Options {
-  /** Of `exponential`: factor by which delays grow. Range: 1 or more. Default: 2. */
+  /** Of `exponential`: factor by which each delay grows. Range: 1 or more. Default: 2. */
   readonly factor?: number
 }
 

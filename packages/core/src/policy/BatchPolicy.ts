@@ -15,7 +15,7 @@ export interface Options {
   /** Largest number of messages in a batch. Range: 1 to 100. Default: 10. */
   readonly maxBatchSize?: number | undefined
   /**
-   * Longest wait of the first message of a batch. Range: 0 to 60 seconds; a number means milliseconds. Default: 5
+   * Longest time that the first message of a batch waits for others. Range: 0 to 60 seconds; a number means milliseconds. Default: 5
    * seconds.
    */
   readonly maxBatchTimeout?: Delay.DurationInput | undefined

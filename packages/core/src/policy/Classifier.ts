@@ -25,13 +25,13 @@ export interface Classifier {
 /** Options of {@link make}. Cause chains count too; `drop` overrides `permanent`, and both override `uncounted`. */
 // One by one, because editors show no docstrings of a mapped type.
 export interface Options {
-  /** Names or `_tag`s of errors that are dead-lettered at once. Default: none. */
+  /** Names or `_tag`s of errors that dead-letter their message at once. Default: none. */
   readonly permanent?: Classifier["permanent"] | undefined
-  /** Names or `_tag`s of errors whose messages are removed without a dead letter. Default: none. */
+  /** Names or `_tag`s of errors that remove their message without a dead letter. Default: none. */
   readonly drop?: Classifier["drop"] | undefined
-  /** Names or `_tag`s of errors that are retried, but do not count for consumer backoff. Default: none. */
+  /** Names or `_tag`s of errors that do not count for consumer backoff. Default: none. */
   readonly uncounted?: Classifier["uncounted"] | undefined
-  /** Function that classifies an error before the lists; `undefined` leaves it to them. Default: none. */
+  /** Function that classifies an error. If it returns `undefined`, the lists decide. Default: none. */
   readonly with?: Classifier["with"] | undefined
 }
 

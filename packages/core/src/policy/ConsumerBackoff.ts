@@ -58,34 +58,34 @@ export const forms: ReadonlyArray<ConsumerBackoff["form"]> = ["nsq", "consecutiv
 /** Options of every form. */
 export interface PauseOptions {
   /**
-   * Unit of the pauses. Range: 1 ms to 24 hours; a number means milliseconds. Default: 1 second, for pauses of 2, 4, 8,
-   * … seconds.
+   * Unit of the pauses, which last 2, 4, 8, … units. Range: 1 ms to 24 hours; a number means milliseconds. Default: 1
+   * second.
    */
   readonly multiplier?: Delay.DurationInput | undefined
   /**
    * Longest pause; 0 disables consumer backoff. Range: 0 to 24 hours; a number means milliseconds. Default: 2 minutes.
    */
   readonly maxBackoffDuration?: Delay.DurationInput | undefined
-  /** Length of pauses: exponential, or random up to that. Default: `exponential`. */
+  /** Length of pauses: `exponential`, or random up to that length (`full-jitter`). Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
-  /** After a successful probe: full speed at once, or one level at a time. Default: `resume`. */
+  /** After a successful probe: full speed at once (`resume`), or one level at a time (`stepwise`). Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
 /** Options of {@link consecutive}. */
 export interface ConsecutiveOptions extends PauseOptions {
-  /** Of `consecutive`: failed attempts in a row that begin a pause. Range: 1 to 1,000. Default: 10. */
+  /** Of `consecutive`: how many failed attempts in a row begin a pause. Range: 1 to 1,000. Default: 10. */
   readonly failures?: number | undefined
 }
 
 /** Options of {@link ratio}. */
 export interface RatioOptions extends PauseOptions {
-  /** Of `ratio`: share of failed attempts that begins a pause. Range: above 0, up to 1. Default: 0.5. */
+  /** Of `ratio`: share of failed attempts in the window that begins a pause. Range: above 0, up to 1. Default: 0.5. */
   readonly failureRatio?: number | undefined
-  /** Of `ratio`: attempts that the window must have before a pause can begin. Range: 1 to 100,000. Default: 20. */
+  /** Of `ratio`: minimum number of attempts in the window before a pause can begin. Range: 1 to 100,000. Default: 20. */
   readonly minAttempts?: number | undefined
   /**
-   * Of `ratio`: attempts that count, as a time or a number such as `{ attempts: 100 }`. Range: 1 second to 24 hours, or
+   * Of `ratio`: which last attempts count, as a duration, or as a number such as `{ attempts: 100 }`. Range: 1 second to 24 hours, or
    * 1 to 100,000 attempts; a number means milliseconds. Default: 30 seconds.
    */
   readonly window?: Delay.DurationInput | { readonly attempts: number } | undefined
@@ -94,15 +94,15 @@ export interface RatioOptions extends PauseOptions {
 /** Options of {@link make}: those of one form. */
 export type Options =
   | (PauseOptions & {
-      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
+      /** Which failures begin a pause: each one (`nsq`), several in a row (`consecutive`), or a share (`ratio`). Default: `consecutive`. */
       readonly form: "nsq"
     })
   | (ConsecutiveOptions & {
-      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
+      /** Which failures begin a pause: each one (`nsq`), several in a row (`consecutive`), or a share (`ratio`). Default: `consecutive`. */
       readonly form?: "consecutive" | undefined
     })
   | (RatioOptions & {
-      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
+      /** Which failures begin a pause: each one (`nsq`), several in a row (`consecutive`), or a share (`ratio`). Default: `consecutive`. */
       readonly form: "ratio"
     })
 

@@ -16,9 +16,9 @@ export interface DeadLetterBudget {
 
 /** A budget as plain options. */
 export interface Options {
-  /** Initial and highest budget, in dead letters. Range: 1 or more. */
+  /** Initial and highest budget. Each dead letter uses up 1. If less than 1 is left, the consumer stops. Range: 1 or more. */
   readonly max: number
-  /** Budget that each success earns back. Range: 0 or more. Default: 0.1. */
+  /** How much each success adds to the budget. Range: 0 or more. Default: 0.1. */
   readonly perSuccess?: number | undefined
 }
 

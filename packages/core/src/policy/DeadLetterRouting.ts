@@ -32,11 +32,11 @@ export type Options =
   | {
       /** Name of the dead-letter queue, or `"discard"`. Default: `<queue>.dlq`. */
       readonly queue?: string | undefined
-      /** Dead-letter queues of single reasons, or `"discard"`. Default: none; all reasons use `queue`. */
+      /** For single reasons, another dead-letter queue or `"discard"`. Default: none; all reasons use `queue`. */
       readonly routes?: Partial<Record<Reason, string>> | undefined
       /**
-       * Rewrites each error and each of its causes before they are stored or shown. Without `stack` in the result, no
-       * frames are kept. Default: errors are kept.
+       * Rewrites each error and each of its causes before they are stored or shown. If the result has no `stack`, the stack
+       * trace is removed. Default: errors are unchanged.
        */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */

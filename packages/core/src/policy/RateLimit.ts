@@ -20,7 +20,8 @@ export interface RateLimit {
 /** Options of {@link make}. */
 export interface Options {
   /**
-   * Handler runs that may begin in any window. A batch is one run, each immediate retry another. Range: 1 to 10,000.
+   * How many handler runs may begin in any window. A batch is one run, and each immediate retry is another. Range: 1 to
+   * 10,000.
    */
   readonly max: number
   /** Length of the window. Range: 1 ms to 24 hours; a number means milliseconds. */

@@ -38,7 +38,7 @@ export interface RetryPolicy {
 /** The limit of attempts, given in one of two ways. */
 export type Limit =
   | {
-      /** Redeliveries after the first delivery. Range: 0 or more, or `"unlimited"`. Default: 3. */
+      /** Largest number of retries of a message. Range: 0 or more, or `"unlimited"`. Default: 3. */
       readonly maxRetries?: number | "unlimited" | undefined
       readonly maxAttempts?: undefined
     }
@@ -51,28 +51,28 @@ export type Limit =
 /** Options of {@link make}. */
 export type Options = Limit & {
   /**
-   * Deliveries without an outcome after which a message is dead-lettered, because it may kill its process. If this
-   * equals `maxAttempts`, a restart can dead-letter a message unseen. Range: `maxAttempts` or more, or `"unlimited"`.
+   * A message with more deliveries is dead-lettered without a handler run, because it may crash its process. If
+   * `maxDeliveries` equals `maxAttempts`, a restart can dead-letter a message that no handler has seen. Range: `maxAttempts` or more, or `"unlimited"`.
    * Default: `maxAttempts` + 10.
    */
   readonly maxDeliveries?: number | "unlimited" | undefined
   /**
-   * Longest time from the first publish until a retry is due. Range: 0 or more; a number means milliseconds. Default:
+   * Longest time from the first publish to a retry. Range: 0 or more; a number means milliseconds. Default:
    * no limit.
    */
   readonly maxAge?: Delay.DurationInput | undefined
   /**
-   * Further handler runs in the same delivery; none after a timeout, or without room in the rate limit. Range: 0 to 10.
-   * Default: 0.
+   * How often a failed handler runs again in the same delivery. It does not run again after a timeout, or when `rateLimit`
+   * is reached. Range: 0 to 10. Default: 0.
    */
   readonly immediate?: number | undefined
   /** Delays of retries, such as `exponential("1 second")`. Default: the consumer's `retryDelay`, else 0. */
   readonly backoff?: Backoff.Backoff | undefined
   /**
-   * Errors that are not simply retried. Default: only errors that carry `permanent` or `retryAfter`, and `DropError`.
+   * Which errors are not retried, or do not count. Default: none, except errors with `permanent`, and `DropError`.
    */
   readonly classify?: Classifier.Options | undefined
-  /** Name of the dead-letter queue, `"discard"` for none, or an object. Default: `<queue>.dlq`. */
+  /** Name of the dead-letter queue, `"discard"` for none, or an object as below. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 

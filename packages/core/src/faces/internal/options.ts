@@ -41,18 +41,18 @@ export interface PullerOptions extends Policies, Puller.Pulling {}
 
 /** How a connection sends, logs and is observed, and which further adapters it uses. */
 export interface ConnectOptions extends Limits.Options {
-  /** Adapters of other authors, or for a bundle. Default: none; Requeue imports the package of the URL's scheme. */
+  /** Adapters to use, such as your own, or all in a bundle. Default: Requeue imports the package of the URL's scheme. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /**
-   * Target of the log: `"json"` for lines of JSON, `false` for none, or a logger such as pino, winston or `console`.
+   * Where the log goes: `"json"` for JSON lines, `false` for no log, or a logger such as pino, winston or `console`.
    * Default: `key=value` pairs on standard error.
    */
   readonly logger?: LoggerLike.LogTarget | undefined
   /** Lowest level that is logged. Default: `"Warn"`, or `"Info"` with a logger object. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
-   * How long `connect` retries while the broker is unreachable; 0 means one attempt, and on SQS none. It does not retry
-   * after wrong options, credentials or certificates. Range: 0 to 24 hours; a number means milliseconds. Default: 30
+   * How long `connect` retries while the broker is unreachable. 0 means one attempt; on SQS, no attempt. Wrong options,
+   * credentials and certificates fail at once. Range: 0 to 24 hours; a number means milliseconds. Default: 30
    * seconds.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined

@@ -13,13 +13,13 @@ import * as OptionNames from "../../options/OptionNames.ts"
 /** Options of one message. */
 export interface SendOptions {
   /**
-   * Time until the first delivery. Range: 0 to 24 hours; a number means milliseconds. Default: the batch's, else the
-   * queue's, else 0.
+   * Time until the first delivery. Range: 0 to 24 hours; a number means milliseconds. Default: the delay of the
+   * batch, else of the queue, else 0.
    */
   readonly delay?: Delay.DurationInput | undefined
   /**
-   * Headers of the message. `requeue` and the names in the adapter's table "Wire format" are reserved. Default: the
-   * codec's `content-type`.
+   * Headers of the message, without `requeue` and the names under "Wire format" on the broker's page. Default: the codec's
+   * `content-type`.
    */
   readonly headers?: Headers | undefined
   /** The message id. Range: 1 to 200 characters, no control characters. Default: a random UUID. */

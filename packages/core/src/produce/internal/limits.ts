@@ -13,7 +13,7 @@ import * as Sends from "./sends.ts"
 /** Options of `Producer.make`. */
 export interface Options {
   /**
-   * Longest wait of a send for room and for the broker's confirmation. Range: 1 ms to 24 hours; a number means
+   * Time limit of a send, from its call to the broker's confirmation. Range: 1 ms to 24 hours; a number means
    * milliseconds. Default: 30 seconds.
    */
   readonly publishTimeout?: Delay.DurationInput | undefined
