@@ -1,7 +1,7 @@
 /** Makes deliveries and items for tests. */
 import type { Delivery } from "../src/message/Delivery.ts"
-import { itemOf } from "../src/consume/internal/deliveries.ts"
-import type { Item } from "../src/consume/internal/item.ts"
+import { Item } from "../src/consume/internal/item.ts"
+import * as Lifecycle from "../src/consume/Lifecycle.ts"
 import * as Metadata from "../src/message/Metadata.ts"
 
 export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
@@ -13,10 +13,13 @@ export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => 
   ...more
 })
 
-export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item => ({
-  ...itemOf(delivery(id, more), 1, id, false),
-  body: id,
-  arrived
-})
+export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item =>
+  Object.assign(new Item(delivery(id, more), Lifecycle.ordinary, id), { body: id, arrived })
+
+const context = { now: 0, isStopping: false, isBound: true, countsReleases: false, copiesRetries: false }
+
+/** Steps an item, as the engine does. */
+export const step = (item: Item, event: Lifecycle.Event): Item =>
+  Object.assign(item, Lifecycle.step(item, event, context).life)
 
 export const ids = (items: ReadonlyArray<Item> | undefined) => items?.map(({ key }) => key).join("")

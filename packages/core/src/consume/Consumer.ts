@@ -11,16 +11,16 @@ import type { Broker } from "../port/Broker.ts"
 import { handlerRefusal, kinds, type Options, over } from "./ConsumerOptions.ts"
 import type { BatchHandler, MessageHandler } from "../message/Handler.ts"
 import * as Dispatch from "./internal/runHandler.ts"
-import * as Lifecycle from "./internal/lifecycle.ts"
+import * as Start from "./internal/start.ts"
 import * as Limiter from "./internal/limiter.ts"
-import type { Consumer, StartError } from "./internal/lifecycle.ts"
+import type { Consumer, StartError } from "./internal/start.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
 import * as Timers from "../runtime/Timers.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
-export type { Consumer, StartError, Stats } from "./internal/lifecycle.ts"
+export type { Consumer, StartError, Stats } from "./internal/start.ts"
 export type { DrainReport } from "./internal/shutdown.ts"
 
 /**
@@ -130,7 +130,7 @@ const run = <A, R>(
       perRun: mode.single ? 1 : mode.batch.maxBatchSize,
       maxBatchTimeout: mode.batch.maxBatchTimeout
     })
-    const { consumer, engine } = yield* Lifecycle.make<R>({
+    const { consumer, engine } = yield* Start.make<R>({
       queue: QueueDefinition.from(queue, call),
       options,
       ...mode,

@@ -13,9 +13,8 @@ import type { Capabilities } from "../port/Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as Delay from "../message/Delay.ts"
-import * as Lifecycle from "./internal/lifecycle.ts"
-import * as OpenBatches from "./internal/openBatches.ts"
-import type { PulledBatch } from "./internal/openBatches.ts"
+import * as Start from "./internal/start.ts"
+import type { PulledBatch } from "./internal/pulls.ts"
 import * as Pulls from "./internal/pulls.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -23,7 +22,7 @@ import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Timers from "../runtime/Timers.ts"
 
-export { LeaseExpired, type PulledBatch } from "./internal/openBatches.ts"
+export { LeaseExpired, type PulledBatch } from "./internal/pulls.ts"
 
 /** Options of a puller: those of a consumer, without the limits on handlers. */
 export interface Options extends ConsumerOptions.Policies, Pulling {}
@@ -54,7 +53,7 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
 
 /** A pull consumer. It drains when its scope closes. */
 export interface Puller<A> extends Pick<
-  Lifecycle.Consumer,
+  Start.Consumer,
   "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done"
 > {
   /**
@@ -116,7 +115,7 @@ export const make = <
 >(
   queue: QueueDefinition.Input<A, never>,
   options: Options = {}
-): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
+): Effect.Effect<Puller<A>, Start.StartError, Broker | Scope.Scope> =>
   OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () =>
     open(queue, ConsumerOptions.over(queue, options, kinds))
   )
@@ -124,7 +123,7 @@ export const make = <
 const open = <A>(
   queue: QueueDefinition.Input<A, never>,
   { lease: given = 30_000, maxOpen = 10, ...options }: Options
-): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
+): Effect.Effect<Puller<A>, Start.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.parse("lease", given)
@@ -143,12 +142,12 @@ const open = <A>(
         engine.refresh()
       }
     })
-    const openBatches = OpenBatches.make(timers, lease, () => engine.refresh())
+    const openBatches = Pulls.openBatches(timers, lease, () => engine.refresh())
 
     /** Number of waiting pulls that may open a batch. */
     const wanted = (): number => Math.min(pulls.size(), maxOpen - openBatches.size())
 
-    const { consumer, engine } = yield* Lifecycle.make<never>({
+    const { consumer, engine } = yield* Start.make<never>({
       queue: definition,
       options: {
         ...options,

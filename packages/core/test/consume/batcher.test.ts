@@ -5,30 +5,28 @@ import * as fc from "fast-check"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Batcher from "../../src/consume/internal/batcher.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
-import { noneInFlight } from "../../src/consume/internal/item.ts"
 import { ids, item } from "../items.ts"
 
 const start = Effect.fnUntraced(function* (options: BatchPolicy.Options) {
   const timers = yield* Timers.make
   const due: Array<number> = []
-  const load = noneInFlight()
   const policy = BatchPolicy.make(options)
-  const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: () => due.push(timers.now()) })
+  const batcher = Batcher.make({ policy, timers, random: () => 0, onDue: () => due.push(timers.now()) })
   const push = (...names: ReadonlyArray<string>) =>
     names.forEach((name) => batcher.push(item(name, timers.now()), false))
-  return { batcher, due, load, push, timers }
+  return { batcher, due, push, timers }
 })
 
 describe("batcher", () => {
   it.effect("a full batch is due at once", () =>
     Effect.gen(function* () {
-      const { batcher, load, push } = yield* start({ maxBatchSize: 3 })
+      const { batcher, push } = yield* start({ maxBatchSize: 3 })
       push("a", "b")
       assert.isUndefined(batcher.take(10))
       push("c", "d")
       assert.strictEqual(ids(batcher.take(10)), "abc")
       assert.isUndefined(batcher.take(10))
-      assert.strictEqual(load.buffered, 1)
+      assert.strictEqual(batcher.size(), 1)
     })
   )
 
@@ -115,11 +113,11 @@ describe("batcher", () => {
 
   it.effect("what is cleared away leaves no timer", () =>
     Effect.gen(function* () {
-      const { batcher, due, load, push } = yield* start({ maxBatchTimeout: 100 })
+      const { batcher, due, push } = yield* start({ maxBatchTimeout: 100 })
       push("a", "b")
       assert.strictEqual(ids(batcher.clear()), "ab")
       yield* TestClock.adjust(1000)
-      assert.deepStrictEqual([due.length, load.buffered], [0, 0])
+      assert.deepStrictEqual([due.length, batcher.size()], [0, 0])
     })
   )
 
@@ -138,9 +136,8 @@ describe("batcher", () => {
             left.push(...batch.map(({ key }) => key))
           }
         }
-        const load = noneInFlight()
         const policy = { maxBatchSize, maxBatchTimeout }
-        const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: pump })
+        const batcher = Batcher.make({ policy, timers, random: () => 0, onDue: pump })
         for (const [i, gap] of gaps.entries()) {
           yield* TestClock.adjust(gap)
           arrivals.set(String(i), timers.now())
@@ -149,47 +146,47 @@ describe("batcher", () => {
         }
         yield* TestClock.adjust(maxBatchTimeout)
         assert.deepStrictEqual(left, [...arrivals.keys()])
-        assert.strictEqual(load.buffered, 0)
+        assert.strictEqual(batcher.size(), 0)
       }).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.runPromise)
     await fc.assert(fc.asyncProperty(plan, fc.integer({ min: 1, max: 5 }), fc.nat({ max: 100 }), run), { numRuns: 100 })
   })
 
   it.effect("those that must run alone are no part of a batch, and are drawn by lot", () =>
     Effect.gen(function* () {
-      const { batcher, load, push } = yield* start({ maxBatchSize: 2 })
+      const { batcher, push } = yield* start({ maxBatchSize: 2 })
       for (const name of ["x", "y", "z"]) batcher.push(item(name), true)
       push("a", "b")
-      assert.deepStrictEqual([load.suspects, load.buffered], [3, 5])
+      assert.deepStrictEqual([batcher.suspects(), batcher.size()], [3, 5])
       assert.strictEqual(ids(batcher.take(10)), "ab")
       const [first, x] = [batcher.takeSuspect(), item("x")]
-      assert.deepStrictEqual([first.key, load.suspects, load.buffered], [x.key, 2, 2])
+      assert.deepStrictEqual([first.key, batcher.suspects(), batcher.size()], [x.key, 2, 2])
       assert.strictEqual(ids(batcher.clear()), "yz")
-      assert.deepStrictEqual([load.suspects, load.buffered], [0, 0])
+      assert.deepStrictEqual([batcher.suspects(), batcher.size()], [0, 0])
     })
   )
 
   it.effect("one that is lost leaves no timer, and takes nobody along", () =>
     Effect.gen(function* () {
-      const { batcher, due, load } = yield* start({ maxBatchSize: 3, maxBatchTimeout: 100 })
+      const { batcher, due } = yield* start({ maxBatchSize: 3, maxBatchTimeout: 100 })
       const [a, b] = [item("a"), item("b")]
       batcher.push(a, false)
       batcher.delete(b)
-      assert.strictEqual(load.buffered, 1)
+      assert.strictEqual(batcher.size(), 1)
       batcher.delete(a)
       yield* TestClock.adjust(200)
-      assert.deepStrictEqual([load.buffered, due], [0, []])
+      assert.deepStrictEqual([batcher.size(), due], [0, []])
     })
   )
 
   it.effect("when a connection is lost with thousands that wait, none of them is searched for among the others", () =>
     Effect.gen(function* () {
       const count = 10_000
-      const { batcher, load } = yield* start({ maxBatchSize: 100 })
+      const { batcher } = yield* start({ maxBatchSize: 100 })
       const waiting = Array.from({ length: count }, (_, index) => item(String(index)))
       for (const [index, one] of waiting.entries()) batcher.push(one, index % 2 === 1)
       const seen = yield* Effect.sync(() => elementsSeen(() => waiting.toReversed().forEach(batcher.delete)))
       assert.isAtMost(seen, 4 * count)
-      assert.deepStrictEqual([load.buffered, load.suspects, batcher.take(1)], [0, 0, undefined])
+      assert.deepStrictEqual([batcher.size(), batcher.suspects(), batcher.take(1)], [0, 0, undefined])
     })
   )
 })

@@ -1,14 +1,10 @@
 /** Bursts: long where all succeeds, short where much fails, and never stuck. */
 import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
-import * as Bursts from "../../src/consume/internal/yieldBudget.ts"
+import { YieldBudget } from "../../src/consume/internal/scheduler.ts"
 
 /** Batches that begin before others get a turn. `failures` are the messages of each that fail at once. */
-const lengths = (
-  bursts: Bursts.YieldBudget,
-  count: number,
-  failures: (batch: number) => number
-): ReadonlyArray<number> => {
+const lengths = (bursts: YieldBudget, count: number, failures: (batch: number) => number): ReadonlyArray<number> => {
   const found: Array<number> = []
   let length = 0
   for (let batch = 0; found.length < count; batch++) {
@@ -30,14 +26,14 @@ describe("a burst has", () => {
     ["some 24 where all fail", () => 1, 24, 26],
     ["one where each has a hundred messages that fail", () => 100, 1, 1]
   ] as const)("%s", (_, failures, least, most) => {
-    for (const length of lengths(Bursts.make(), 40, failures).slice(20)) {
+    for (const length of lengths(new YieldBudget(), 40, failures).slice(20)) {
       assert.isAtLeast(length, least)
       assert.isAtMost(length, most)
     }
   })
 
   test("its length again soon after nothing fails any more", () => {
-    const bursts = Bursts.make()
+    const bursts = new YieldBudget()
     lengths(bursts, 10, () => 100)
     assert.strictEqual(lengths(bursts, 30, () => 0).at(-1), 512)
   })
@@ -45,7 +41,7 @@ describe("a burst has", () => {
   test("at least one batch and at most 512, whatever fails when", () =>
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 600 }), { minLength: 1, maxLength: 50 }), (failures) => {
-        const found = lengths(Bursts.make(), 20, (batch) => failures[batch % failures.length]!)
+        const found = lengths(new YieldBudget(), 20, (batch) => failures[batch % failures.length]!)
         for (const length of found) assert.isTrue(length >= 1 && length <= 512)
       })
     ))
@@ -53,7 +49,7 @@ describe("a burst has", () => {
   test("room for what fails: some 24 messages beyond those of one batch, where all fail alike", () =>
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), (size) => {
-        for (const length of lengths(Bursts.make(), 20, () => size).slice(2))
+        for (const length of lengths(new YieldBudget(), 20, () => size).slice(2))
           assert.isAtMost(length * size, 26 + 2 * size)
       })
     ))

@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import * as Timers from "../../src/runtime/Timers.ts"
 import type { Subscription } from "../../src/port/Broker.ts"
 import * as Flow from "../../src/consume/internal/flow.ts"
-import { type InFlightCounters, noneInFlight } from "../../src/consume/internal/item.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import { plain } from "../scripted.ts"
 
@@ -18,13 +17,13 @@ const dead: Subscription = {
 const start = Effect.fnUntraced(function* (most = 5) {
   const timers = yield* Timers.make
   const given: Array<number> = []
-  const load: InFlightCounters = noneInFlight()
+  const load = { inFlight: 0, lost: 0, kept: 0, held: 0, unbegun: 0, suspects: 0 }
+  const suspects = { isAlone: false, isThrottled: false }
   const window = { now: most }
   const flow = Flow.make({
     policy: ConsumerBackoff.nsq(),
     capabilities: plain,
     outlet: { subscription: { ...dead, credit: (limit) => void given.push(limit) } },
-    load,
     window: () => window.now,
     timers,
     random: () => 0,
@@ -33,8 +32,15 @@ const start = Effect.fnUntraced(function* (most = 5) {
     onTransition: () => {},
     onDefect: (error) => assert.fail(String(error))
   })
+  flow.connect({
+    deliveries: { counts: load },
+    batcher: { size: () => load.unbegun, suspects: () => load.suspects },
+    groups: { behind: () => 0 },
+    arrival: { decoding: () => 0 },
+    suspects
+  })
   flow.update()
-  return { flow, given, load, take: () => given.splice(0), window }
+  return { flow, given, load, suspects, take: () => given.splice(0), window }
 })
 
 const failed = { _tag: "Failed", id: "a" } as const
@@ -87,13 +93,13 @@ describe("credit", () => {
 
   it.effect("takes nothing more while messages must run alone", () =>
     Effect.gen(function* () {
-      const { flow, load, take } = yield* start()
-      load.inFlight = load.buffered = 3
+      const { flow, load, suspects, take } = yield* start()
+      load.inFlight = load.unbegun = 3
       load.suspects = 1
       flow.update()
       assert.deepStrictEqual(take(), [5, 0])
       load.suspects = 0
-      load.isAlone = true
+      suspects.isAlone = true
       flow.update()
       assert.deepStrictEqual(take(), [])
     })
@@ -101,8 +107,8 @@ describe("credit", () => {
 
   it.effect("takes one more after a message that had to run alone", () =>
     Effect.gen(function* () {
-      const { flow, load, take } = yield* start()
-      load.isThrottledForSuspect = true
+      const { flow, load, suspects, take } = yield* start()
+      suspects.isThrottled = true
       for (const inFlight of [0, 1, 3, 8]) {
         load.inFlight = inFlight
         flow.update()
@@ -176,8 +182,7 @@ describe("pause and resume", () => {
 
   it.effect("do nothing once it is closed", () =>
     Effect.gen(function* () {
-      const { flow, load, take } = yield* start()
-      load.isStopping = true
+      const { flow, take } = yield* start()
       flow.close()
       flow.resume()
       flow.update()

@@ -3,14 +3,13 @@ import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../src/observe/Health.ts"
-import * as Gate from "../../src/consume/internal/gate.ts"
+import { Gate, strictest } from "../../src/consume/internal/flow.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
 
 const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.nsq()) {
   const timers = yield* Timers.make
   const seen: Array<string> = []
-  const gate: Gate.Gate = Gate.make(policy, {
-    because: "handler",
+  const gate: Gate = new Gate(policy, "handler", {
     timers,
     wallClock: () => 1_000_000 + timers.now(),
     random: () => 0,
@@ -99,7 +98,7 @@ it("of several backoffs the strictest one counts", () => {
   const paused: Backoff = { because: "handler", state: "paused", level: 1, until: 0 }
   const probing: Backoff = { ...paused, state: "probing" }
   const running: Backoff = { ...paused, state: "running" }
-  assert.deepStrictEqual([[], [running], [running, probing], [probing, paused]].map(Gate.strictest), [
+  assert.deepStrictEqual([[], [running], [running, probing], [probing, paused]].map(strictest), [
     "running",
     "running",
     "probing",

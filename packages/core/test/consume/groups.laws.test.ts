@@ -45,6 +45,8 @@ it("one whose codec takes longer than the batch in front of it stays behind thos
 it("while settlements are lost and leases not extended, none runs out of turn or after it was done; then all are settled soon", async () =>
   assert.isUndefined(await broken(LeaseLaws, lives)))
 
+const fileOf = (name: string): string => (name === "Lifecycle" ? "consume/Lifecycle.ts" : `consume/internal/${name}.ts`)
+
 /** A seed of lives in which all of them are found soon. */
 const soon = 4
 
@@ -52,7 +54,7 @@ describe("a core is found that", () => {
   it.each([
     [
       "lets those behind a retried message have their own verdicts",
-      "task",
+      "runs",
       "if (halted.has(group)) {",
       "if (group === undefined) {"
     ],
@@ -60,13 +62,13 @@ describe("a core is found that", () => {
     [
       "keeps those behind a message that goes back",
       "groups",
-      "else follow(cut(group, item, load))",
-      "else group.out.delete(item)"
+      "returnAfter(cut(group, item))",
+      "group.out.delete(item)"
     ],
     [
       "lets a body that is decoded sooner overtake",
       "groups",
-      'every(({ stage }) => stage !== "decoding")',
+      'every(({ state }) => state._tag !== "Decoding")',
       "every(() => true)"
     ],
     ["lets a message join whose batch has begun", "groups", " || (group.isClosed && group.out.size > 1)", ""],
@@ -78,19 +80,19 @@ describe("a core is found that", () => {
     ],
     [
       "counts what was given back unseen",
-      "redeliveries",
-      "(isUncounted || brokerAttempts !== delivery.attempts)",
-      "brokerAttempts !== delivery.attempts"
+      "Lifecycle",
+      "if (!isUncounted && history.uncounted === 0) return none",
+      "if (history.uncounted === 0) return none"
     ],
     [
       "settles those behind a message that is run again",
-      "task",
+      "runs",
       "rerun.has(group) ? undefined : settle(item, verdict)",
       "settle(item, verdict)"
     ],
     ["runs single messages of a group side by side", "groups", "(!single && ", "("]
   ])("%s", async (_, file, text, replacement) => {
-    const patch = { file: `consume/internal/${file}.ts`, text, replacement }
+    const patch = { file: fileOf(file), text, replacement }
     const mutant: typeof Laws = await import(
       /* @vite-ignore */ `./groupLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
     )
@@ -100,25 +102,19 @@ describe("a core is found that", () => {
   it.each([
     [
       "forgets what was decided of a message that goes back unrun",
-      "remembered",
-      "decision(settlement) ?? decision(priorSettlement)",
-      "decision(settlement)"
+      "Lifecycle",
+      "[decisionOf(state), history.prior]",
+      "[decisionOf(state)]"
     ],
-    [
-      "takes a release for a decision",
-      "remembered",
-      'settlement?._tag === "Release" ? undefined : settlement',
-      "settlement"
-    ],
+    ["takes a release for a decision", "Lifecycle", '.filter(({ settlement }) => settlement._tag !== "Release")', ""],
     [
       "makes pauses longer for each lease that ends meanwhile",
-      "redeliveries",
-      "      remove(item)\n",
-      "      remove(item)\n      item.tryAt = timers.now() + 1000 * 2 ** ++item.losses\n"
-    ],
-    ["takes a release that is lost for a failure", "recovery", "if (!isBack) ", ""]
+      "Lifecycle",
+      'effects: [{ _tag: "Remember", memory: { ...countsOf(life), decision: decided(life), isLost: true } }]',
+      'effects: [{ _tag: "Remember", memory: { ...countsOf(life), decision: ((d) => d && { ...d, losses: d.losses + 1, tryAt: performance.now() + 1000 * 2 ** (d.losses + 1) })(decided(life)), isLost: true } }]'
+    ]
   ])("%s", async (_, file, text, replacement) => {
-    const patch = { file: `consume/internal/${file}.ts`, text, replacement }
+    const patch = { file: fileOf(file), text, replacement }
     const mutant: typeof LeaseLaws = await import(
       /* @vite-ignore */ `./leaseLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
     )

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import * as Line from "../../src/consume/internal/waitQueue.ts"
+import { WaitQueue } from "../../src/consume/internal/batcher.ts"
 import type { Item } from "../../src/consume/internal/item.ts"
 import { item } from "../items.ts"
 
@@ -16,7 +16,7 @@ describe("a line", () => {
   it("is an array of which any member may leave, and come again at the end", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300, size: "max" }), (steps) => {
-        const line = Line.make()
+        const line = new WaitQueue()
         const all: Array<Item> = []
         let model: Array<Item> = []
         for (const [what, number = 0] of steps) {
@@ -35,7 +35,7 @@ describe("a line", () => {
               line.push(one)
             }
           }
-          assert.strictEqual(line.size(), model.length)
+          assert.strictEqual(line.size, model.length)
           assert.strictEqual(line.first(), model[0])
         }
         assert.deepStrictEqual(line.all(), model)
@@ -45,12 +45,12 @@ describe("a line", () => {
   })
 
   it("removes nobody who is in another line", () => {
-    const [one, other] = [Line.make(), Line.make()]
+    const [one, other] = [new WaitQueue(), new WaitQueue()]
     one.push(item("a"))
     const b = item("b")
     other.push(b)
     one.delete(b)
     one.delete(item("c"))
-    assert.deepStrictEqual([one.size(), other.size(), one.first()?.key], [1, 1, item("a").key])
+    assert.deepStrictEqual([one.size, other.size, one.first()?.key], [1, 1, item("a").key])
   })
 })

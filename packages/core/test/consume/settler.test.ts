@@ -7,7 +7,9 @@ import type { Delivery } from "../../src/message/Delivery.ts"
 import * as Settler from "../../src/consume/internal/settler.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
-import { item } from "../items.ts"
+import * as Lifecycle from "../../src/consume/Lifecycle.ts"
+import type { Item } from "../../src/consume/internal/item.ts"
+import { item, step } from "../items.ts"
 
 const lost = (delivery: Delivery): SettleFailure => ({
   delivery,
@@ -63,10 +65,12 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     batch,
     wait,
     watch: undefined,
-    onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
-    onFailed: ({ key }, { _tag }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
+    onSettled: ({ key, settlement: { _tag } }) => log.push(`${key} ${_tag} settled`),
+    onFailed: ({ key, settlement: { _tag } }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
     onLeaseLost: ({ key }, { error: { reason } }) => log.push(`${key} ${reason}`),
-    onSending: () => {},
+    onSending: (items) => {
+      for (const each of items) each.state = Lifecycle.quick.sent(each.state)
+    },
     onAnswered: () => {},
     onExtended: () => {}
   })
@@ -75,11 +79,14 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
 
 const { Ack } = Settlement
 
+const decided = (one: Item, settlement: Settlement.Settlement): Item =>
+  Object.assign(step(one, { _tag: "Concluded", settlement }), { settlement })
+
 describe("settle", () => {
   it.effect("an adapter that dies has settled nothing, and says so", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ dies: true })
-      settler.settle(item("a"), Ack)
+      settler.settle(decided(item("a"), Ack))
       settler.flush()
       assert.deepStrictEqual(take(), ["settle a:Ack", "a Ack Unsupported"])
       assert.isTrue(settler.isIdle())
@@ -89,8 +96,8 @@ describe("settle", () => {
   it.effect("asks again for each message alone when the adapter dies of several", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ dies: true })
-      settler.settle(item("a"), Ack)
-      settler.settle(item("b"), Ack)
+      settler.settle(decided(item("a"), Ack))
+      settler.settle(decided(item("b"), Ack))
       settler.flush()
       assert.deepStrictEqual(take(), [
         "settle a:Ack b:Ack",
@@ -107,9 +114,9 @@ describe("settle", () => {
     Effect.gen(function* () {
       const { settler, take } = yield* start({})
       const a = item("a")
-      settler.settle(a, Ack)
+      settler.settle(decided(a, Ack))
       assert.deepStrictEqual([a.settlement, settler.isIdle(), take()], [Ack, false, []])
-      settler.settle(item("b"), Settlement.Retry(5))
+      settler.settle(decided(item("b"), Settlement.Retry(5)))
       settler.flush()
       assert.deepStrictEqual(take(), ["settle a:Ack b:Retry", "a Ack settled", "b Retry settled"])
       assert.isTrue(settler.isIdle())
@@ -121,7 +128,7 @@ describe("settle", () => {
   it.effect("gathers up to a batch of the broker's", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ batch: 2 })
-      for (const name of ["a", "b", "c"]) settler.settle(item(name), Ack)
+      for (const name of ["a", "b", "c"]) settler.settle(decided(item(name), Ack))
       assert.deepStrictEqual(take(), ["settle a:Ack b:Ack", "a Ack settled", "b Ack settled"])
     })
   )
@@ -129,10 +136,10 @@ describe("settle", () => {
   it.effect("sets no timer for a batch that is full by the end of the job, and one for the rest", () =>
     Effect.gen(function* () {
       const { settler, take, timersSet } = yield* start({ batch: 2, wait: 5 })
-      for (const name of ["a", "b", "c", "d"]) settler.settle(item(name), Ack)
+      for (const name of ["a", "b", "c", "d"]) settler.settle(decided(item(name), Ack))
       yield* TestClock.adjust(1)
       assert.strictEqual(timersSet(), 0)
-      for (const name of ["e", "f", "g"]) settler.settle(item(name), Ack)
+      for (const name of ["e", "f", "g"]) settler.settle(decided(item(name), Ack))
       yield* TestClock.adjust(1)
       assert.strictEqual(timersSet(), 1)
       take()
@@ -145,9 +152,9 @@ describe("settle", () => {
   it.effect("gathers for as long as the broker's batches may wait, from the first", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ batch: 10, wait: 5 })
-      settler.settle(item("a"), Ack)
+      settler.settle(decided(item("a"), Ack))
       yield* TestClock.adjust(3)
-      settler.settle(item("b"), Ack)
+      settler.settle(decided(item("b"), Ack))
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(take(), [])
       yield* TestClock.adjust(1)
@@ -160,7 +167,7 @@ describe("settle", () => {
   it.effect("tells what failed apart from what did not", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ failing: ["b"] })
-      for (const name of ["a", "b", "c"]) settler.settle(item(name), Ack)
+      for (const name of ["a", "b", "c"]) settler.settle(decided(item(name), Ack))
       settler.flush()
       assert.deepStrictEqual(take().slice(1), ["a Ack settled", "b Ack LeaseLost", "c Ack settled"])
     })
@@ -169,7 +176,7 @@ describe("settle", () => {
   it.effect("is not idle while the broker is at it", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ takes: 50 })
-      settler.settle(item("a"), Ack)
+      settler.settle(decided(item("a"), Ack))
       settler.flush()
       assert.deepStrictEqual([settler.isIdle(), take()], [false, ["settle a:Ack"]])
       yield* TestClock.adjust(50)
@@ -183,7 +190,7 @@ describe("extend", () => {
     Effect.gen(function* () {
       const { settler, take } = yield* start({})
       const [a, b] = [item("a"), item("b")]
-      settler.settle(a, Ack)
+      settler.settle(decided(a, Ack))
       settler.extend([a])
       assert.deepStrictEqual(take(), [])
       settler.extend([a, b])
@@ -196,7 +203,7 @@ describe("extend", () => {
       const { settler, take } = yield* start({ takes: 50 })
       const a = item("a")
       settler.extend([a])
-      settler.settle(a, Ack)
+      settler.settle(decided(a, Ack))
       settler.flush()
       settler.extend([item("b")])
       assert.deepStrictEqual([settler.isIdle(), take()], [false, ["extend a"]])
@@ -212,8 +219,8 @@ describe("extend", () => {
       const { settler, take } = yield* start({ takes: 50 })
       const [a, b] = [item("a"), item("b")]
       settler.extend([a])
-      settler.settle(a, Ack)
-      settler.settle(b, Ack)
+      settler.settle(decided(a, Ack))
+      settler.settle(decided(b, Ack))
       settler.flush()
       assert.deepStrictEqual(take(), ["extend a", "settle b:Ack"])
       yield* TestClock.adjust(50)

@@ -3,7 +3,8 @@ import type * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
 import * as Delay from "../../src/message/Delay.ts"
 import type { Received } from "../../src/message/Handler.ts"
 import * as fc from "fast-check"
-import type { Group, Item } from "../../src/consume/internal/item.ts"
+import type { Group } from "../../src/consume/internal/groups.ts"
+import type { Item } from "../../src/consume/internal/item.ts"
 import { Task } from "../../src/consume/internal/task.ts"
 import { delivery, item } from "../items.ts"
 
@@ -150,7 +151,7 @@ describe("task", () => {
 })
 
 describe("calls on the messages of a large batch", () => {
-  const one: Group = { name: "g", out: new Set(), behind: [], isClosed: true }
+  const one: Group = { name: "g", out: new Set(), behind: [], following: new Set(), isClosed: true }
 
   /** How often a task reads one of its items while all are acked, for each of them. */
   const readsFor = (size: number, group: Group | undefined, order: "forwards" | "backwards"): number => {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as Dispatch from "../../src/consume/internal/runHandler.ts"
-import * as Lifecycle from "../../src/consume/internal/lifecycle.ts"
+import * as Start from "../../src/consume/internal/start.ts"
 import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
 import * as Backoff from "../../src/policy/Backoff.ts"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
@@ -15,7 +15,7 @@ it.effect("a defect that ends the start of batches does not end it for ever", ()
   return Effect.gen(function* () {
     const runs: Array<string> = []
     let isBroken = false
-    const { engine } = yield* Lifecycle.make<never>({
+    const { engine } = yield* Start.make<never>({
       queue: QueueDefinition.make("q"),
       options: {},
       batch: BatchPolicy.single,

@@ -6,6 +6,7 @@ import { found } from "./found.ts"
 import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
+const lifecycle = "core/src/consume/Lifecycle.ts"
 const policy = (file: string): string => `core/src/policy/${file}.ts`
 const message = (file: string): string => `core/src/message/${file}.ts`
 const letters = (file: string): string => `operations/src/dead-letters/internal/${file}.ts`
@@ -21,7 +22,7 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a codec that is late keeps its message",
     file: consume("arrival"),
-    from: "late: () => fail(item, new Failure.DecodeTimeout({ timeout: Decoding.timeout }))",
+    from: "late: () => fail(item, new Failure.DecodeTimeout({ timeout: decodeTimeout }))",
     to: "late: () => {}",
     was: "A codec that never answered kept its message, and three of them stopped the consumer."
   },
@@ -39,8 +40,8 @@ const arriving: ReadonlyArray<Mutant> = [
   },
   {
     name: "a body that is being decoded counts after its connection is lost",
-    file: consume("deliveries"),
-    from: '      if (item.stage === "decoding") load.decoding--',
+    file: consume("engine"),
+    from: "      arrival.forget(item)\n",
     to: "",
     was: "A body that was being decoded when its connection was lost left credit behind."
   }
@@ -68,59 +69,59 @@ const batching: ReadonlyArray<Mutant> = [
   {
     name: "suspects that wait are not given back",
     file: consume("batcher"),
-    from: "const waiting = [...cut(items.size()), ...suspects.take(suspects.size())]",
-    to: "const waiting = cut(items.size())"
+    from: "const waiting = [...cut(items.size), ...suspects.take(suspects.size)]",
+    to: "const waiting = cut(items.size)"
   },
   {
     name: "a suspect runs beside others",
-    file: consume("suspects"),
-    from: "if (load.batches > 0) return undefined",
+    file: consume("scheduler"),
+    from: "if (batches > 0) return undefined",
     to: ""
   },
   {
     name: "others begin beside a suspect",
-    file: consume("suspects"),
-    from: "load.isAlone = true",
+    file: consume("scheduler"),
+    from: "this.isAlone = true",
     to: ""
   },
   {
     name: "the next batch does not begin when one ends",
     file: consume("scheduler"),
-    from: "    load.onMoved?.()\n    pump()",
-    to: "    load.onMoved?.()"
+    from: "    progress.moved(jobTime())\n    pump()",
+    to: "    progress.moved(jobTime())"
   }
 ]
 
 const running: ReadonlyArray<Mutant> = [
   {
     name: "whether a run was late is asked of its error",
-    file: consume("scheduler"),
+    file: consume("runs"),
     from: 'const isLate = outcome._tag === "Failed" && outcome.isLate === true',
     to: 'const isLate = outcome._tag === "Failed" && (outcome.error as Error).name === "HandlerTimeout"',
     was: "An error that cannot be touched stopped the consumer, where failed runs are repeated at once."
   },
   {
     name: "a promise that was timed out is run again at once",
-    file: consume("scheduler"),
+    file: consume("runs"),
     from: "const mayRerun = failure !== undefined && !isLate && allowsRerun",
     to: "const mayRerun = failure !== undefined && allowsRerun"
   },
   {
     name: "a lost delivery is run again at once",
-    file: consume("scheduler"),
-    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
+    file: consume("runs"),
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.history.isLost',
     to: 'const isOpen = mayRerun && verdict.by === "outcome"',
     was: "A failed run was repeated at once though its delivery was lost by then."
   },
   {
     name: "a run again has the messages that are to be retried",
-    file: consume("scheduler"),
-    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
-    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost'
+    file: consume("runs"),
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.history.isLost',
+    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.history.isLost'
   },
   {
     name: "a handler that a drain interrupts has failed",
-    file: consume("scheduler"),
+    file: consume("runs"),
     from: "if (verdict === undefined) return deliveries.settle(item, Settlement.Release())",
     to: 'if (verdict === undefined) return deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
@@ -152,7 +153,7 @@ const running: ReadonlyArray<Mutant> = [
   },
   {
     name: "what a hook throws is printed without care",
-    file: consume("warnings"),
+    file: "core/src/observe/Warnings.ts",
     from: "{ queue, event, ...thrown(error) }",
     to: "{ queue, event, errorMessage: String(error) }",
     was: "A hook that threw what cannot be printed stopped the consumer, and health said that it runs."
@@ -192,7 +193,7 @@ const deciding: ReadonlyArray<Mutant> = [
   },
   {
     name: "an error that a message was failed with is not classified",
-    file: consume("decide"),
+    file: policy("Decider"),
     from: 'asked: verdict.by !== "outcome" && verdict.failed === undefined,',
     to: 'asked: verdict.by !== "outcome",'
   },
@@ -238,56 +239,56 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a lost delivery takes its room for ever",
     file: consume("deliveries"),
-    from: "      if (item.isLost) load.lost--\n",
+    from: "    if (item.history.isLost) this.counts.lost--\n",
     to: ""
   },
   {
     name: "a delivery is lost twice",
-    file: consume("redeliveries"),
-    from: "      if (item.isLost) return\n      item.isLost = true",
-    to: "      item.isLost = true"
+    file: consume("deliveries"),
+    from: "    if (item.history.isLost === isLost) return\n",
+    to: "    if (!isLost && !item.history.isLost) return\n"
   },
   {
     name: "a redelivery leaves the room of the lost one taken",
-    file: consume("redeliveries"),
-    from: "    item.isLost = false\n    load.lost--",
-    to: "    item.isLost = false"
+    file: consume("deliveries"),
+    from: "this.counts.lost += isLost ? -1 : 1",
+    to: "this.counts.lost += isLost ? 0 : 1"
   },
   {
     name: "a redelivery beside its handler is a new message",
     file: consume("deliveries"),
-    from: "if (isLeased) copies.add(item)",
+    from: "    if (this.#dependencies.isLeased) this.#copies.add(item)\n",
     to: ""
   },
   {
     name: "what was decided is forgotten with the connection",
-    file: consume("redeliveries"),
-    from: "else if (!item.isSuperseded) remembered.add(item)",
-    to: ""
+    file: lifecycle,
+    from: 'effects: [{ _tag: "Remember", memory: { ...countsOf(life), decision: decided(life), isLost: true } }]',
+    to: "effects: none"
   },
   {
     name: "a dead letter is repeated for each redelivery",
-    file: consume("redeliveries"),
-    from: "const next = goesBack(settlement) ? settlement : Settlement.Ack",
-    to: "const next = settlement"
+    file: lifecycle,
+    from: "const settlement = goesBack(decision.settlement) ? decision.settlement : Settlement.Ack",
+    to: "const { settlement } = decision"
   },
   {
     name: "what comes again while it goes back is taken for the same",
-    file: consume("redeliveries"),
-    from: "const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0",
-    to: "const isMerged = true"
+    file: lifecycle,
+    from: "const isSame = !goesBack(settlement) || isCopied || history.isLost || due > context.now",
+    to: "const isSame = true"
   },
   {
     name: "what comes again while its retry is copied runs beside the copy",
-    file: consume("redeliveries"),
-    from: "|| isCopied(outlet, item) || item.isLost",
-    to: "|| item.isLost"
+    file: lifecycle,
+    from: "|| isCopied || history.isLost || due",
+    to: "|| history.isLost || due"
   },
   {
     name: "a message that is given back counts what was lost before",
-    file: consume("redeliveries"),
-    from: "if (goesBack(settlement) && (isUncounted",
-    to: 'if (settlement?._tag === "Retry" && (isUncounted'
+    file: lifecycle,
+    from: "if (!goesBack(settlement) || history.redelivery",
+    to: 'if (settlement._tag !== "Retry" || history.redelivery'
   },
   {
     name: "a message is known by its id and its time",
@@ -298,33 +299,33 @@ const losing: ReadonlyArray<Mutant> = [
   },
   {
     name: "what was decided on a lost delivery is repeated on all that come after",
-    file: consume("remembered"),
-    from: "      memories.delete(found.name)\n",
+    file: consume("copies"),
+    from: "      memories.delete(name)\n",
     to: ""
   },
   {
     name: "a delivery that no handler has begun costs an attempt",
-    file: consume("remembered"),
+    file: lifecycle,
     from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)",
     to: "const attempts = delivery.attempts",
     was: "Reconnects used up the attempts of messages that only waited, and these were dead-lettered unseen."
   },
   {
     name: "attempts that others have had in between are forgotten",
-    file: consume("remembered"),
+    file: lifecycle,
     from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)",
     to: "const attempts = before.attempts"
   },
   {
     name: "a retry that was lost is repeated without its delay",
-    file: consume("remembered"),
-    from: "Settlement.Retry(Math.min(settlement.delay, Math.max(0, left)), settlement.error)",
+    file: lifecycle,
+    from: "Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)",
     to: "Settlement.Retry(0, settlement.error)"
   },
   {
     name: "a lease that is lost is not noticed",
     file: consume("deliveries"),
-    from: 'if (fate === "lost") onLost(item)',
+    from: '        if (fate === "lost") this.#advance(item, { _tag: "Lost" })\n',
     to: ""
   }
 ]
@@ -332,7 +333,7 @@ const losing: ReadonlyArray<Mutant> = [
 const settling: ReadonlyArray<Mutant> = [
   {
     name: "a refused settlement counts as the broker's trouble",
-    file: consume("recovery"),
+    file: consume("deliveries"),
     from: 'rejected: "Succeeded", transient',
     to: 'rejected: "Failed", transient',
     was: "One refused settlement held up all other messages."
@@ -346,45 +347,45 @@ const settling: ReadonlyArray<Mutant> = [
   },
   {
     name: "a settlement that waits for the broker is not sent when it may be",
-    file: consume("recovery"),
-    from: "      if (flow.broker.mayStart()) resume()\n",
-    to: ""
+    file: consume("deliveries"),
+    from: "return flow.broker.mayStart() ? this.resume() : undefined",
+    to: "return"
   },
   {
     name: "settlements that wait for the broker wait for ever",
     file: consume("engine"),
-    from: "    deliveries.recovery.resume()\n    flow.update()",
+    from: "    deliveries.resume()\n    flow.update()",
     to: "    flow.update()"
   },
   {
     name: "a settlement that waits for the broker is sent though its delivery is lost",
-    file: consume("recovery"),
-    from: "    held = held.filter((each) => each !== item)\n",
-    to: ""
+    file: lifecycle,
+    from: 'const isBusy = state._tag === "Running" ||',
+    to: 'const isBusy = state._tag === "Held" || state._tag === "Running" ||'
   },
   {
     name: "a settlement in quarantine is sent though its delivery is lost",
-    file: consume("recovery"),
-    from: "if (kept.get(item) === how) settleAgain(",
-    to: "settleAgain("
+    file: lifecycle,
+    from: 'const isBusy = state._tag === "Running" ||',
+    to: 'const isBusy = state._tag === "Kept" || state._tag === "Running" ||'
   },
   {
     name: "what left quarantine is counted there",
-    file: consume("deliveries"),
-    from: "    if (load.kept > 0) recovery.onSettled(item)\n",
-    to: ""
+    file: lifecycle,
+    from: "history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined",
+    to: "history.redelivery === undefined && decisionOf(state) !== undefined ? over : undefined"
   },
   {
     name: "a retry that cannot be copied goes back at once",
-    file: consume("recovery"),
-    from: "return { pause: settlement.delay, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }",
-    to: "return { pause: 0, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }"
+    file: lifecycle,
+    from: "{ settlement: native, pause: delayOf(settlement), isQuarantined: false }",
+    to: "{ settlement: native, pause: 0, isQuarantined: false }"
   },
   {
     name: "a refused copy is tried again as it was",
-    file: consume("recovery"),
-    from: "if (smaller !== undefined) return settleAgain(item, smaller)",
-    to: "if (smaller !== undefined) return settleAgain(item, settlement)"
+    file: lifecycle,
+    from: "if (smaller !== undefined) return decide(life, smaller, context)",
+    to: "if (smaller !== undefined) return decide(life, settlement, context)"
   },
   {
     name: "settlements are sent while their leases are extended",
@@ -395,8 +396,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "leases are extended while they are settled",
     file: consume("settler"),
-    from: "filter((item) => !isSettled(item) && !item.isLost)",
-    to: "filter((item) => !item.isLost)"
+    from: "filter((item) => !isSettled(item) && !item.history.isLost)",
+    to: "filter((item) => !item.history.isLost)"
   },
   {
     name: "settlements that wait for an extension are not sent after it",
@@ -434,9 +435,9 @@ const flowing: ReadonlyArray<Mutant> = [
   },
   {
     name: "more than one message begins while probing",
-    file: consume("gate"),
-    from: '(state.mode._tag === "Probing" && state.mode.probe === undefined)',
-    to: 'state.mode._tag === "Probing"'
+    file: consume("flow"),
+    from: '(mode._tag === "Probing" && mode.probe === undefined)',
+    to: 'mode._tag === "Probing"'
   },
   {
     name: "a probe that says nothing is waited for",
@@ -527,21 +528,21 @@ const waiting: ReadonlyArray<Mutant> = [
   },
   {
     name: "the pauses of a message in quarantine do not grow",
-    file: consume("recovery"),
-    from: "pause: Math.min(2 * before.pause, pauses.longest)",
-    to: "pause: Math.min(before.pause, pauses.longest)"
+    file: lifecycle,
+    from: "pause: Math.min(2 * kept.pause, pauses.longest)",
+    to: "pause: kept.pause"
   },
   {
     name: "a message in quarantine is tried again at once",
-    file: consume("recovery"),
-    from: "keep(item, { wanted, pause: pauses.first, isQuarantined: true })",
-    to: "keep(item, { wanted, pause: 0, isQuarantined: true })"
+    file: lifecycle,
+    from: "{ settlement: whole, pause: pauses.first, isQuarantined: true }",
+    to: "{ settlement: whole, pause: 0, isQuarantined: true }"
   },
   {
     name: "a message stays in quarantine",
-    file: consume("recovery"),
-    from: "return keep(item, { ...before, pause: Math.min(2 * before.pause, pauses.longest) })",
-    to: 'kept.set(item, { ...before, pause: Math.min(2 * before.pause, pauses.longest) })\n      item.stage = "kept"\n      return flow.update()'
+    file: consume("deliveries"),
+    from: "if (item.state === state) this.#resume([item])",
+    to: "if (item.state === state && state.decision.kept?.isQuarantined !== true) this.#resume([item])"
   }
 ]
 

@@ -2,12 +2,13 @@
 import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
+const lifecycle = "core/src/consume/Lifecycle.ts"
 
 export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
-    file: consume("recovery"),
-    from: 'fate === "lost" || item.isSuperseded',
+    file: lifecycle,
+    from: 'fate === "lost" || life.history.redelivery === "separate"',
     to: 'fate === "lost"',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
   },
@@ -20,9 +21,9 @@ export const found: ReadonlyArray<Mutant> = [
   },
   {
     name: "a delivery that was overtaken by a later one takes its place",
-    file: consume("redeliveries"),
-    from: "(isOlder(delivery, sameCopy, isBound) || merge(sameCopy, delivery))",
-    to: "merge(sameCopy, delivery)",
+    file: lifecycle,
+    from: "if (!(context.isBound && history.isLost) && delivery.attempts < brokerAttempts(life)) return { life, effects: none }",
+    to: "",
     was: "A later delivery was left unsettled, and its message came again after its lease."
   }
 ]

@@ -3,7 +3,6 @@
  * and what it breaks when it breaks something.
  */
 import { writeSync } from "node:fs"
-import { setImmediate } from "node:timers/promises"
 import * as Checker from "../../src/check/Checker.ts"
 import type * as Generate from "../../src/Generate.ts"
 import type * as Simulation from "../../src/Simulation.ts"
@@ -37,7 +36,8 @@ for (const [mutant, { count, first, kinds }] of jobs.entries()) {
     if (history instanceof Error) {
       if (history instanceof ReferenceError) throw new Error(`the text of the mutant is no code: ${history.message}`)
       write({ ...now, law: "uncaught exception", what: String(history.stack) })
-      continue
+      // What this world still throws must not be blamed on the next one: that gets a new process.
+      process.exit(1)
     }
     const last = history.at(-1)
     if (last?._tag === "End" && last.because === "steps") {
@@ -47,6 +47,4 @@ for (const [mutant, { count, first, kinds }] of jobs.entries()) {
     const [broken] = Checker.check(wanted, history)
     if (broken !== undefined) write({ ...now, law: broken.law, what: broken.what })
   }
-  // What the mutant throws later is not blamed on the next one.
-  await setImmediate()
 }

@@ -6,8 +6,17 @@ import type { Regression } from "./Regression.ts"
 // As it is, so that it is known what it imports.
 await import("../../src/Checked.ts")
 
+let crash: () => void = () => {}
+process.on("uncaughtException", () => crash())
+
 for (const [mutant, file] of process.argv.slice(2).entries()) {
   const { scenario }: Regression = JSON.parse(readFileSync(file, "utf8"))
   const { run }: typeof Checked = await import(`../../src/Checked.ts?mutant=${mutant}`)
-  console.log(JSON.stringify((await run(scenario)).law ?? ""))
+  // A world in which something was thrown may never end.
+  const crashed = new Promise<string>((resolve) => (crash = () => resolve("uncaught exception")))
+  const broken = run(scenario).then(
+    ({ law }) => law,
+    () => "uncaught exception"
+  )
+  console.log(JSON.stringify((await Promise.race([broken, crashed])) ?? ""))
 }

@@ -10,20 +10,26 @@ import * as Settlement from "../../message/Settlement.ts"
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Failure from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as Deadlines from "../../runtime/Deadlines.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import type { Batcher } from "./batcher.ts"
-import * as Decoding from "./decoding.ts"
 import type { Deliveries } from "./deliveries.ts"
+import type { Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
-import type { Item, InFlightCounters } from "./item.ts"
-import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
+import type { Reporter } from "../../observe/Reporter.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
+import type { Progress, Suspects } from "./scheduler.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
   /** Adds a decoded message to the batcher. */
   readonly join: (item: Item) => void
+  /** Number of messages that are being decoded. */
+  readonly decoding: () => number
+  /** Stops waiting for the codec of a message whose delivery is lost. */
+  readonly forget: (item: Item) => void
   /** Stops waiting for asynchronous codecs, and returns their messages. */
   readonly clear: () => ReadonlyArray<Item>
   /** When the last message arrived, in milliseconds since the epoch. */
@@ -39,18 +45,20 @@ export interface Admission {
   readonly retry: RetryPolicy.RetryPolicy
 }
 
-export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "timers" | "wallClock" | "within"> {
+export interface Dependencies
+  extends Admission, Pick<HandlerRuntime, "readFailure" | "timers" | "wallClock" | "within"> {
   readonly codec: Decoder
   readonly deliveries: Deliveries
   readonly batcher: Batcher
   readonly groups: Pick<Groups, "arrived" | "ready">
-  readonly load: InFlightCounters
   readonly reporter: Reporter
-  readonly flow: Pick<Flow, "update" | "wants">
+  readonly flow: Pick<Flow, "wants">
+  readonly suspects: Pick<Suspects, "arrived">
+  readonly progress: Pick<Progress, "begun">
   /** The timers' time, read once per job of the event loop. */
   readonly jobTime: () => number
   /** Called when a message was added to the batcher. */
-  readonly onArrived: () => void
+  readonly onJoined: () => void
 }
 
 /** Returns the settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
@@ -84,11 +92,11 @@ const opening = (open: NonNullable<Decoder["decodeMessage"]>) => {
 
 /** Long, because every path of a delivery to its batch begins here. */
 export const make = (dependencies: Dependencies): Arrival => {
-  const { batcher, codec, deliveries, flow, groups, load, reporter } = dependencies
-  const { jobTime, onArrived, queue, readFailure, retry, timers, wallClock, within } = dependencies
+  const { batcher, codec, deliveries, flow, groups, jobTime, onJoined, progress, reporter } = dependencies
+  const { queue, readFailure, retry, suspects, timers, wallClock, within } = dependencies
   const jobDate = EventLoop.oncePerJob(wallClock)
   let lastDelivery: number | undefined
-  const decoding = Decoding.make(timers, load)
+  const decoding = new Decoding(timers, deliveries)
 
   const refuse = (item: Item, settlement: Settlement.Settlement): void => {
     deliveries.settle(item, settlement)
@@ -99,7 +107,6 @@ export const make = (dependencies: Dependencies): Arrival => {
   const mayKill = ({ delivery }: Item): boolean => delivery.attempts > retry.maxAttempts
 
   const accept = (item: Item, body: unknown): void => {
-    if (item.isFollowing) return refuse(item, Settlement.Release())
     item.body = body
     if (item.group === undefined) join(item)
     else groups.ready(item)
@@ -108,12 +115,8 @@ export const make = (dependencies: Dependencies): Arrival => {
   const join = (item: Item): void => {
     const isSuspect = mayKill(item)
     batcher.push(item, isSuspect)
-    if (isSuspect || load.isThrottledForSuspect) {
-      load.hasGathered &&= load.isThrottledForSuspect
-      load.isThrottledForSuspect = isSuspect
-      flow.update()
-    }
-    onArrived()
+    suspects.arrived(isSuspect)
+    onJoined()
   }
 
   const open = codec.decodeMessage && opening(codec.decodeMessage)
@@ -134,7 +137,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     decoding.wait(item, body, {
       decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
       failed: (error) => refuseUnread(item, error),
-      late: () => fail(item, new Failure.DecodeTimeout({ timeout: Decoding.timeout }))
+      late: () => fail(item, new Failure.DecodeTimeout({ timeout: decodeTimeout }))
     })
   }
 
@@ -165,20 +168,84 @@ export const make = (dependencies: Dependencies): Arrival => {
 
   return {
     join,
-    clear: decoding.clear,
+    decoding: () => decoding.size,
+    forget: (item) => decoding.forget(item),
+    clear: () => decoding.clear(),
     lastDelivery: () => lastDelivery,
     onDelivery: (delivery) => {
       lastDelivery = jobDate()
-      if (load.inFlight === load.kept) load.lastMoved = jobTime()
+      const { inFlight, kept } = deliveries.counts
+      if (inFlight === kept) progress.begun(jobTime())
       if (reporter.isWatched) reporter.received(delivery)
-      const prior = delivery.redelivered === false ? undefined : deliveries.recognise(delivery)
-      if (prior === "merged") return
-      const item = deliveries.add(prior?.delivery ?? delivery, delivery.attempts)
+      const known = delivery.redelivered === false ? undefined : deliveries.recognise(delivery)
+      if (known === "merged") return
+      const item = known === undefined ? deliveries.add(delivery) : deliveries.add(known.delivery, known.history)
       const isAlone = delivery.group === undefined
-      if (prior?.decided.priorSettlement === undefined) return isAlone ? admit(item) : inTurn(item)
-      Object.assign(item, prior.decided)
+      if (known?.history.prior === undefined) return isAlone ? admit(item) : inTurn(item)
       if (isAlone) deliveries.settleKnown(item)
       else groups.arrived(item, true, () => deliveries.settleKnown(item))
     }
+  }
+}
+
+/** Time limit of a codec, in milliseconds. */
+export const decodeTimeout = 30_000
+
+/** Exactly one of these is called for a body, unless its delivery is lost or returned first. */
+interface Ends {
+  readonly decoded: (body: unknown) => void
+  readonly failed: (error: unknown) => void
+  readonly late: () => void
+}
+
+/** Messages whose codec returned a promise. Each has a time limit. */
+class Decoding {
+  readonly #deadlines: Deadlines.Deadlines
+  readonly #deliveries: Pick<Deliveries, "advance">
+  readonly #waiting = new Map<Item, Deadlines.Deadline>()
+
+  constructor(timers: Timers, deliveries: Pick<Deliveries, "advance">) {
+    this.#deadlines = Deadlines.make(timers, decodeTimeout, true)
+    this.#deliveries = deliveries
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  wait(item: Item, body: Promise<unknown>, { decoded, failed, late }: Ends): void {
+    const deadline = Deadlines.deadline(() => {
+      if (this.#end(item)) late()
+    })
+    this.#waiting.set(item, deadline)
+    this.#deliveries.advance(item, "DecodingStarted")
+    this.#deadlines.start(deadline)
+    body.then(
+      (value) => {
+        if (this.#end(item)) decoded(value)
+      },
+      (error: unknown) => {
+        if (this.#end(item)) failed(error)
+      }
+    )
+  }
+
+  /** Stops waiting for the codec of a message. Returns whether it was waiting. */
+  forget(item: Item): boolean {
+    const deadline = this.#waiting.get(item)
+    if (deadline === undefined) return false
+    this.#deadlines.end(deadline)
+    return this.#waiting.delete(item)
+  }
+
+  /** Stops waiting, and returns the messages that are still being decoded, in order of arrival. */
+  clear(): ReadonlyArray<Item> {
+    return [...this.#waiting.keys()].filter((item) => this.#end(item))
+  }
+
+  #end(item: Item): boolean {
+    const isWaiting = this.forget(item)
+    if (isWaiting) this.#deliveries.advance(item, "DecodingEnded")
+    return isWaiting
   }
 }

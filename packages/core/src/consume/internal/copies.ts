@@ -1,10 +1,12 @@
 /**
- * The deliveries in flight whose copy the broker may redeliver, by the adapter's name of the copy: all deliveries if the
- * broker has leases, otherwise those that were lost with their connection.
+ * Copies of messages by the adapter's names: those in flight that the broker may redeliver, and what is remembered of lost ones
+ * until their redelivery.
  */
 import type { Delivery } from "../../message/Delivery.ts"
+import * as BoundedMap from "../../runtime/BoundedMap.ts"
+import * as Lifecycle from "../Lifecycle.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
-import type { Reporter } from "./reporter.ts"
+import type { Reporter } from "../../observe/Reporter.ts"
 
 export interface Copies {
   readonly add: (item: Item) => void
@@ -12,14 +14,26 @@ export interface Copies {
   readonly delete: (item: Item) => void
   /** Returns the item of the same copy; `undefined` if there is none. */
   readonly find: (delivery: Delivery) => Item | undefined
+  /** Remembers a copy for its redelivery. */
+  readonly remember: (delivery: Delivery, memory: Lifecycle.Memory) => void
+  /**
+   * Removes and returns what is remembered about a redelivery; `undefined` if nothing is. `"older"`: it was sent before the
+   * remembered delivery but arrived after it, and nothing is removed.
+   */
+  readonly recall: (delivery: Delivery) => ReturnType<typeof Lifecycle.recall> | "older" | undefined
 }
 
 /** Returns the adapter's name of a copy; `undefined` if it has none. */
 export type Identify = (delivery: Delivery) => string | undefined
 
-export const make = (identify: Identify): Copies => {
+/** The least number of copies to remember; the oldest are forgotten first. */
+const limit = 10_000
+
+/** `isBound`: deliveries end with their connection, so the broker's count of attempts may restart. */
+export const make = (identify: Identify, isBound: boolean): Copies => {
   /** Foreign messages without ids may share a name. */
   const byName = new Map<string, Array<Item>>()
+  const memories = BoundedMap.make<Lifecycle.Memory>(limit)
   return {
     add: (item) => {
       const name = identify(item.delivery)
@@ -42,7 +56,24 @@ export const make = (identify: Identify): Copies => {
       const name = byName.size === 0 ? undefined : identify(delivery)
       if (name === undefined) return undefined
       const { id } = delivery.metadata
-      return byName.get(name)?.find((item) => !item.isSuperseded && item.delivery.metadata.id === id)
+      return byName
+        .get(name)
+        ?.find((item) => item.history.redelivery !== "separate" && item.delivery.metadata.id === id)
+    },
+    remember: (delivery, memory) => {
+      const name = identify(delivery)
+      if (name === undefined) return
+      // Two copies with one name cannot be distinguished, so neither is settled without a run.
+      const isUnsure = memory.isLost && memories.get(name)?.isLost === true
+      memories.set(name, isUnsure ? { ...memory, decision: undefined } : memory)
+    },
+    recall: (delivery) => {
+      const name = memories.isEmpty() ? undefined : identify(delivery)
+      const found = name === undefined ? undefined : memories.get(name)
+      if (name === undefined || found?.id !== delivery.metadata.id) return undefined
+      if (!isBound && delivery.attempts < found.brokerAttempts) return "older"
+      memories.delete(name)
+      return Lifecycle.recall(found, delivery)
     }
   }
 }

@@ -1,26 +1,49 @@
 /**
- * The owner of every delivery in flight, from its arrival until it is settled or lost.
+ * The owner of every delivery in flight, from its arrival until it is settled or lost: it steps the lives of {@link Lifecycle},
+ * and does what their states and effects require.
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as Settlement from "../../message/Settlement.ts"
+import type { SettleFailure } from "../../port/Broker.ts"
 import * as Bag from "../../runtime/Bag.ts"
+import * as Lifecycle from "../Lifecycle.ts"
 import * as Copies from "./copies.ts"
-import type { Decider } from "./decide.ts"
+import type { Decider } from "../../policy/Decider.ts"
 import type { Flow } from "./flow.ts"
-import type { DeliveryId } from "../../policy/BackoffState.ts"
-import { isUnbegun, type Item, type InFlightCounters } from "./item.ts"
-import * as Recovery from "./recovery.ts"
-import * as Redeliveries from "./redeliveries.ts"
-import * as Remembered from "./remembered.ts"
-import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
+import { Item } from "./item.ts"
+import type { Reporter } from "../../observe/Reporter.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
+import type { Progress } from "./scheduler.ts"
 import * as Settler from "./settler.ts"
 
-export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise"> {
-  /** `brokerAttempts` is the broker's count. */
-  readonly add: (delivery: Delivery, brokerAttempts: number) => Item
+/** How many deliveries are in which condition. */
+export interface Counts {
+  readonly inFlight: number
+  /** Lost with their connection or lease, while a handler or a settlement still has them. */
+  readonly lost: number
+  /** Kept by this process because the broker rejects their settlement or its copy. */
+  readonly kept: number
+  /** Kept ones of which the broker rejects every settlement. */
+  readonly quarantined: number
+  /** Waiting for the broker to accept settlements again. */
+  readonly held: number
+}
+
+export interface Deliveries {
+  readonly counts: Counts
+  /** Adds a delivery. `history`: what is remembered of its copy. Default: nothing. */
+  readonly add: (delivery: Delivery, history?: Lifecycle.History) => Item
+  /** Applies an event that needs no decision. */
+  readonly advance: (item: Item, tag: "DecodingStarted" | "DecodingEnded") => void
+  /** A handler begins the delivery. */
+  readonly begin: (item: Item) => void
+  /**
+   * Returns what is remembered about a redelivery. `"merged"`: it replaces a delivery that is running or being settled, or
+   * it is older than that delivery, and needs no further work.
+   */
+  readonly recognise: (delivery: Delivery) => Pick<Lifecycle.Life, "delivery" | "history"> | "merged" | undefined
   /** Repeats the prior settlement of a redelivery. */
   readonly settleKnown: (item: Item) => void
   /** Settles as the verdict, the policy and the budget decide, and returns the settlement. */
@@ -35,13 +58,15 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   readonly extendLeases: () => void
   /** Removes the lost deliveries that no handler has begun, and marks the other lost ones. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Failed settlements. */
-  readonly recovery: Recovery.Recovery
+  /** Sends the held settlements again: all of them, or one if the broker is probed. */
+  readonly resume: () => void
+  /** Sends the held settlements once more, and drops kept messages: closing the subscription returns them. */
+  readonly stop: () => void
   /** When the last settlement succeeded, in milliseconds since the epoch. */
   readonly lastSettled: () => number | undefined
 }
 
-export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"> {
+export interface Dependencies extends Settler.Options, Pick<HandlerRuntime, "wallClock"> {
   /** Whether the broker has leases, and so may redeliver a message that is still in flight. */
   readonly isLeased: boolean
   /** Whether deliveries end with their connection. */
@@ -50,196 +75,88 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly countsReleases: boolean
   readonly decider: Decider
   readonly flow: Flow
-  readonly load: InFlightCounters
   readonly reporter: Reporter
-  /** Removes a lost item from the batcher. */
+  /** Called when a delivery is lost that no handler has begun. */
   readonly onUnwaited: (item: Item) => void
   /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
+  readonly progress: Pick<Progress, "moved">
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
 }
 
-/** Makes the item of a new delivery. `brokerAttempts` is the broker's count. */
-export const itemOf = (
-  delivery: Delivery,
-  brokerAttempts: number,
-  key: DeliveryId,
-  settlesDuplicate: boolean
-): Item => ({
-  delivery,
-  brokerAttempts,
-  body: undefined,
-  headers: undefined,
-  key,
-  name: undefined,
-  number: -1,
-  arrived: 0,
-  stage: "waiting",
-  settlement: undefined,
-  isLost: false,
-  priorSettlement: undefined,
-  due: 0,
-  losses: 0,
-  tryAt: 0,
-  pendingRedelivery: undefined,
-  hasLostAgain: false,
-  isSuperseded: false,
-  settlesDuplicate,
-  group: undefined,
-  isFollowing: false,
-  isUncounted: false,
-  place: -1
-})
+/** A rejection is an answer, so the broker works. A lost delivery is no evidence either way. */
+const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
 
-/** Long, because every end of a delivery passes through here. */
-export const make = (dependencies: Dependencies): Deliveries => {
-  const { countsReleases, decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
-  const identify = Copies.naming(dependencies.outlet, reporter)
-  const copies = Copies.make(identify)
-  const { add, items, remove } = tracking(dependencies, copies)
-  let lastSettled: number | undefined
+export const make = (dependencies: Dependencies): Deliveries => new InFlight(dependencies)
 
-  const keepsPlace: Deliveries["keepsPlace"] = ({ _tag }) =>
-    _tag === "Release" || (_tag === "Retry" && dependencies.outlet.subscription?.copiesRetries !== true)
-
-  const settle: Deliveries["settle"] = (item, settlement) => {
-    if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
-    // The gate must not wait for a probe that is returned without a verdict.
-    if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
-    const allowed =
-      settlement._tag === "Ack" || decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
-    const isBegun = item.stage === "begun" && allowed._tag === "Release"
-    // A repeated settlement counts as the first one did.
-    if (allowed._tag === "Release" && countsReleases && item.priorSettlement === undefined && isUnbegun(item)) {
-      item.isUncounted = true
-    }
-    settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
-    // The redelivery may arrive before the broker's answer.
-    if (allowed._tag !== "Ack") redeliveries.onReturned(item)
-    if (allowed !== settlement) dependencies.onExhausted()
-    return allowed
-  }
-
-  const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (!item.settlesDuplicate) decider.earn(settlement)
-    if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: item.key })
-    if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
-    if (load.kept > 0) recovery.onSettled(item)
-    remove(item)
-    if (item.pendingRedelivery !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
-    if (item.group !== undefined) onEnded(item, keepsPlace(settlement))
-  }
-
-  const onLost = (item: Item): void => {
-    redeliveries.markLost(item)
-    if (item.stage === "waiting") onUnwaited(item)
-    else if (item.stage === "kept") recovery.forget(item)
-    // In the other stages, the handler or the settlement ends the item.
-    else if (item.stage !== "decoding") return
-    redeliveries.lose(item)
-  }
-
-  const settler = Settler.make({
-    ...dependencies,
-    onSending: ({ key }) => flow.broker.atRest || flow.broker.signal({ _tag: "Started", id: key }),
-    onSettled,
-    onFailed: (item, _, failure) => recovery.onFailed(item, failure),
-    onLeaseLost: (item, { error, fate }) => {
-      reporter.leaseLost(item.delivery, error)
-      if (fate === "lost") onLost(item)
-    },
-    onAnswered: (hasSettled) => {
-      if (hasSettled) lastSettled = dependencies.wallClock()
-      flow.update()
-      onMoved(dependencies)
-    },
-    onExtended: flow.update
-  })
-  const redeliveries = Redeliveries.make({
-    ...dependencies,
-    identify,
-    copies,
-    items,
-    remove,
-    onLost,
-    onRemoved: (item) => {
-      if (item.group !== undefined) onEnded(item, true)
-      onMoved(dependencies)
-    },
-    settle: (delivery, brokerAttempts, settlesDuplicate, decided) =>
-      settleKnown(Object.assign(add(delivery, brokerAttempts, settlesDuplicate), decided))
-  })
-  const recovery = Recovery.make({
-    ...dependencies,
-    redeliveries,
-    settleAgain: (item, settlement) => {
-      settle(item, settlement)
-      settler.flush()
-    }
-  })
-  /** After repeated losses the settlement waits, so loss and redelivery do not alternate without a pause. */
-  const settleKnown: Deliveries["settleKnown"] = (item) => {
-    const now = dependencies.timers.now()
-    if (item.tryAt > now) return recovery.settleLater(item)
-    settle(item, Remembered.remaining(item.priorSettlement!, item.due - now))
-    settler.flushSoon()
-  }
-
-  const { conclude, endRun } = concluding(dependencies, settle)
-
-  return {
-    add,
-    settleKnown,
-    recognise: redeliveries.recognise,
-    conclude,
-    settle,
-    flush: () => {
-      endRun()
-      settler.flushSoon()
-    },
-    keepsPlace,
-    extendLeases: () => settler.extend(items),
-    onReconnect: (isGone) => {
-      for (const item of items) if (isGone(item.delivery)) onLost(item)
-      redeliveries.onReconnect(isGone)
-    },
-    recovery,
-    lastSettled: () => lastSettled
-  }
-}
-
-/** All deliveries in flight. */
-const tracking = ({ isLeased, load }: Dependencies, copies: Copies.Copies) => {
-  const items = Bag.make<Item>()
-  let lastKey = 0
-  return {
-    items,
-    add: (delivery: Delivery, brokerAttempts: number, settlesDuplicate = false): Item => {
-      const item = itemOf(delivery, brokerAttempts, ++lastKey, settlesDuplicate)
-      items.add(item)
-      if (isLeased) copies.add(item)
-      load.inFlight++
-      return item
-    },
-    remove: (item: Item): void => {
-      if (item.place === -1) return
-      items.delete(item)
-      if (item.name !== undefined) copies.delete(item)
-      load.inFlight--
-      if (item.isLost) load.lost--
-      if (item.stage === "decoding") load.decoding--
-    }
-  }
-}
-
-const concluding = (dependencies: Dependencies, settle: Deliveries["settle"]) => {
-  const { decider, flow, reporter } = dependencies
+class InFlight implements Deliveries {
+  readonly counts = { inFlight: 0, lost: 0, kept: 0, quarantined: 0, held: 0 }
+  readonly #dependencies: Dependencies
+  readonly #items = Bag.make<Item>()
+  readonly #copies: Copies.Copies
+  readonly #settler: Settler.Settler
+  /** Items whose settlement waits until the broker accepts settlements again, the next probe first. */
+  readonly #held = new Set<Item>()
+  #lastKey = 0
+  #lastSettled: number | undefined = undefined
   /** Whether the handler's error or a call on the batch has failed a message of the current run: others may fail the same way. */
-  let hasFailedAsWhole = false
+  #hasFailedAsWhole = false
 
-  const conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
-    if (verdict._tag === "Ack" && flow.handler.atRest) return settle(item, Settlement.Ack)
+  constructor(dependencies: Dependencies) {
+    const { flow, isBound, outlet, progress, reporter, timers, wallClock } = dependencies
+    this.#dependencies = dependencies
+    this.#copies = Copies.make(Copies.naming(outlet, reporter), isBound)
+    this.#settler = Settler.make({
+      ...dependencies,
+      onSending: (items) => {
+        if (!flow.broker.atRest) flow.broker.signal({ _tag: "Started", id: items[0]!.key })
+        for (const item of items) item.state = Lifecycle.quick.sent(item.state)
+      },
+      onSettled: (item) => this.#onSettled(item),
+      onFailed: (item, failure) => this.#onFailed(item, failure),
+      onLeaseLost: (item, { error, fate }) => {
+        reporter.leaseLost(item.delivery, error)
+        if (fate === "lost") this.#advance(item, { _tag: "Lost" })
+      },
+      onAnswered: (hasSettled) => {
+        if (hasSettled) this.#lastSettled = wallClock()
+        flow.update()
+        progress.moved(timers.now())
+      },
+      onExtended: flow.update
+    })
+  }
+
+  add = (delivery: Delivery, history: Lifecycle.History = Lifecycle.ordinary): Item => {
+    const item = new Item(delivery, history, ++this.#lastKey)
+    this.#items.add(item)
+    if (this.#dependencies.isLeased) this.#copies.add(item)
+    this.counts.inFlight++
+    return item
+  }
+
+  advance: Deliveries["advance"] = (item, tag) => void this.#advance(item, { _tag: tag })
+
+  begin = (item: Item): void => {
+    item.state = Lifecycle.quick.started()
+  }
+
+  recognise: Deliveries["recognise"] = (delivery) => {
+    const same = this.#copies.find(delivery)
+    if (same !== undefined && !this.#advance(same, { _tag: "Redelivered", delivery })) return "merged"
+    const recalled = this.#copies.recall(delivery)
+    return recalled === "older" ? "merged" : recalled
+  }
+
+  settleKnown = (item: Item): void => {
+    this.#advance(item, { _tag: "Repeated" })
+    this.#settler.flushSoon()
+  }
+
+  conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
+    const { decider, flow, reporter } = this.#dependencies
+    if (verdict._tag === "Ack" && flow.handler.atRest) return this.settle(item, Settlement.Ack)
     const failure = decider.failure(verdict, thrown)
     if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)
@@ -247,17 +164,184 @@ const concluding = (dependencies: Dependencies, settle: Deliveries["settle"]) =>
     const signal = decider.signal(verdict, failure)
     if (signal === "Failed") {
       const isWhole = verdict.by !== "message"
-      flow.handler.signal({ _tag: signal, id: item.key, isRepeated: isWhole && hasFailedAsWhole })
-      if (isWhole) hasFailedAsWhole = true
+      flow.handler.signal({ _tag: signal, id: item.key, isRepeated: isWhole && this.#hasFailedAsWhole })
+      if (isWhole) this.#hasFailedAsWhole = true
     } else if (!flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
-    return settle(item, settlement)
+    return this.settle(item, settlement)
   }
 
-  return { conclude, endRun: () => void (hasFailedAsWhole = false) }
+  settle: Deliveries["settle"] = (item, settlement) => {
+    const quick = settlement._tag === "Ack" ? Lifecycle.quick.acked(item) : undefined
+    if (quick === undefined) this.#advance(item, { _tag: "Concluded", settlement })
+    else {
+      item.state = quick
+      item.settlement = settlement
+      this.#settler.settle(item)
+    }
+    return item.settlement
+  }
+
+  flush = (): void => {
+    this.#hasFailedAsWhole = false
+    this.#settler.flushSoon()
+  }
+
+  keepsPlace: Deliveries["keepsPlace"] = ({ _tag }) =>
+    _tag === "Release" || (_tag === "Retry" && this.#dependencies.outlet.subscription?.copiesRetries !== true)
+
+  extendLeases = (): void => this.#settler.extend(this.#items)
+
+  onReconnect: Deliveries["onReconnect"] = (isGone) => {
+    for (const item of this.#items) {
+      if (item.state !== Lifecycle.over && isGone(item.delivery)) this.#advance(item, { _tag: "Lost" })
+    }
+    for (const item of this.#items) {
+      const { redelivery } = item.history
+      if (typeof redelivery === "object" && isGone(redelivery)) this.#advance(item, { _tag: "RedeliveryLost" })
+    }
+  }
+
+  resume = (): void => {
+    const { allowance } = this.#dependencies.flow.broker
+    if (allowance !== "none") this.#resumeHeld(allowance === "one" ? 1 : this.#held.size)
+  }
+
+  stop = (): void => {
+    this.#resumeHeld(this.#held.size)
+    for (const item of this.#items) if (item.state._tag === "Kept") this.#advance(item, { _tag: "Stopped" })
+  }
+
+  lastSettled = (): number | undefined => this.#lastSettled
+
+  /** Steps the life of an item, and returns whether the event begins a separate delivery. */
+  #advance(item: Item, event: Lifecycle.Event): boolean {
+    const { history, state } = item
+    const { effects, life } = Lifecycle.step(item, event, this.#context())
+    item.delivery = life.delivery
+    item.state = life.state
+    item.history = life.history
+    let isSeparate = false
+    for (const effect of effects) {
+      if (effect._tag === "Remember") this.#copies.remember(item.delivery, effect.memory)
+      else if (effect._tag === "Separate") isSeparate = true
+    }
+    this.#count(item, state, history)
+    if (item.state !== state) this.#enter(item, state)
+    for (const effect of effects) {
+      if (effect._tag === "Repeat") this.settleKnown(this.add(effect.life.delivery, effect.life.history))
+    }
+    if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onLost(item)
+    return isSeparate
+  }
+
+  #context(): Lifecycle.Context {
+    const { countsReleases, flow, isBound, outlet, timers } = this.#dependencies
+    const copiesRetries = outlet.subscription?.copiesRetries === true
+    return { now: timers.now(), isStopping: flow.isStopping(), isBound, countsReleases, copiesRetries }
+  }
+
+  #count(item: Item, state: Lifecycle.State, { isLost }: Lifecycle.History): void {
+    const [was, is] = [Lifecycle.decisionOf(state)?.kept, Lifecycle.decisionOf(item.state)?.kept]
+    this.counts.kept += Number(is !== undefined) - Number(was !== undefined)
+    this.counts.quarantined += Number(is?.isQuarantined === true) - Number(was?.isQuarantined === true)
+    if (item.history.isLost === isLost) return
+    this.counts.lost += isLost ? -1 : 1
+    const { flow, isLeased } = this.#dependencies
+    if (!isLeased) isLost ? this.#copies.delete(item) : this.#copies.add(item)
+    if (isLost) flow.update()
+  }
+
+  /** Does what a new state requires. */
+  #enter(item: Item, before: Lifecycle.State): void {
+    const { flow, onUnwaited, timers } = this.#dependencies
+    const { state } = item
+    if (before._tag === "Held") this.#held.delete(item)
+    if (state._tag === "Held") this.#held.add(item)
+    this.counts.held = this.#held.size
+    switch (state._tag) {
+      case "Decided":
+        item.settlement = state.decision.settlement
+        return this.#queue(item)
+      case "Held":
+        // It was sent before the pause ended. Without a probe under way, nothing else would resume it.
+        return flow.broker.mayStart() ? this.resume() : undefined
+      case "Kept":
+        timers.after(state.decision.kept!.pause, () => {
+          // In any other state, something else has ended the wait.
+          if (item.state === state) this.#resume([item])
+        })
+        return flow.update()
+      case "Over":
+        if (Lifecycle.isUnbegun(before)) onUnwaited(item)
+        return this.#remove(item)
+      default:
+    }
+  }
+
+  #queue(item: Item): void {
+    const { decider, flow, onExhausted } = this.#dependencies
+    const { settlement } = item
+    // The gate must not wait for a probe that is returned without a verdict.
+    if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
+    if (decider.spend(settlement) === "Allowed") return this.#settler.settle(item)
+    this.#advance(item, { _tag: "Denied" })
+    onExhausted()
+  }
+
+  #resumeHeld(count: number): void {
+    if (count > 0 && this.#held.size > 0) this.#resume([...this.#held].slice(0, count))
+  }
+
+  #resume(items: ReadonlyArray<Item>): void {
+    for (const item of items) {
+      if (item.state._tag === "Held" || item.state._tag === "Kept") this.#advance(item, { _tag: "Resumed" })
+    }
+    this.#settler.flush()
+  }
+
+  #onSettled(item: Item): void {
+    const { decider, flow, onEnded, reporter } = this.#dependencies
+    const { delivery, key, settlement } = item
+    if (!item.history.endsDuplicate) decider.earn(settlement)
+    if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
+    if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(delivery, settlement)
+    const quick = Lifecycle.quick.taken(item)
+    if (quick === undefined) this.#advance(item, { _tag: "Taken" })
+    else {
+      item.state = quick
+      this.#remove(item)
+    }
+    if (item.group !== undefined) onEnded(item, this.keepsPlace(settlement))
+  }
+
+  #onFailed(item: Item, { error, fate, smaller }: SettleFailure): void {
+    const { decider, flow, reporter } = this.#dependencies
+    const { delivery, key, settlement } = item
+    const wasQuarantined = isQuarantined(item)
+    if (!wasQuarantined && !("cut" in settlement && settlement.cut !== undefined)) {
+      reporter.settleFailed({ delivery, settlement: settlement._tag, error })
+    }
+    if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: key })
+    flow.broker.signal({ _tag: signals[fate], id: key })
+    // Sending it again spends the budget again.
+    decider.refund(settlement)
+    this.#advance(item, { _tag: "Failed", fate, smaller })
+    if (isQuarantined(item) && !wasQuarantined) reporter.quarantined(item.delivery, item.settlement, error)
+    if (item.state._tag === "Decided") this.#settler.flush()
+  }
+
+  #onLost(item: Item): void {
+    const { onEnded, progress, timers } = this.#dependencies
+    if (item.group !== undefined) onEnded(item, true)
+    progress.moved(timers.now())
+  }
+
+  #remove(item: Item): void {
+    this.#items.delete(item)
+    if (item.name !== undefined) this.#copies.delete(item)
+    this.counts.inFlight--
+    if (item.history.isLost) this.counts.lost--
+  }
 }
 
-/** Must be called after deliveries have been removed. */
-const onMoved = ({ load, timers }: Dependencies): void => {
-  load.lastMoved = timers.now()
-  load.onMoved?.()
-}
+const isQuarantined = ({ state }: Item): boolean => Lifecycle.decisionOf(state)?.kept?.isQuarantined === true

@@ -9,27 +9,28 @@ import type { Trouble } from "../../port/Trouble.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import type { ConsumerBackoff } from "../../policy/ConsumerBackoff.ts"
 import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
-import type { Backoff, ConsumerHealth } from "../../observe/Health.ts"
+import type { ConsumerHealth } from "../../observe/Health.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import * as Arrival from "./arrival.ts"
 import * as Batcher from "./batcher.ts"
-import * as Decider from "./decide.ts"
+import * as Decider from "../../policy/Decider.ts"
 import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
+import type { Item, SubscriptionRef } from "./item.ts"
 import type { Limiter } from "./limiter.ts"
-import * as Items from "./item.ts"
-import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
+import type * as Runs from "./runs.ts"
+import type { Reporter } from "../../observe/Reporter.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 import * as Scheduler from "./scheduler.ts"
 
 /** The errors that stop a consumer. A RangeError is that of a wrong handler. */
 export type Fatal = DeadLetterBudgetExhausted | RangeError
 
-export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
+export interface Options extends HandlerRuntime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
   readonly batch: BatchPolicy
   /** Whether the handler gets one message at a time, so each message of a batch has a separate outcome. */
@@ -43,7 +44,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   /** The time limit of a handler, in milliseconds. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities
-  readonly runHandler: Scheduler.RunHandler
+  readonly runHandler: Runs.RunHandler
   readonly reporter: Reporter
   readonly watch: Watch | undefined
   /** Called when the consumer cannot continue. It has stopped consuming. */
@@ -78,29 +79,40 @@ const stallAfter = 60_000
 /** Long, because it connects all parts of a consumer. */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
-  const load = Items.noneInFlight()
-  const outlet: Items.SubscriptionRef = { subscription: undefined }
+  const outlet: SubscriptionRef = { subscription: undefined }
+  const jobTime = EventLoop.oncePerJob(timers.now)
+  const progress = new Scheduler.Progress(() => scheduler.batches() > 0 || deliveries.counts.inFlight > 0)
 
   /** Resumes work after anything that held the consumer back has changed. */
   const wake = (): void => {
-    deliveries.recovery.resume()
+    deliveries.resume()
     flow.update()
     scheduler.pump()
   }
 
   const stop = (): void => {
-    if (load.isStopping) return
-    load.isStopping = true
+    if (flow.isStopping()) return
     flow.close()
     // A codec may take longer than the drain timeout.
     giveBackAll([...batcher.clear(), ...arrival.clear()])
     groups.clear()
     options.limiter?.stop()
-    deliveries.recovery.stop()
+    deliveries.stop()
+  }
+
+  /** Whether nothing holds messages back, and none has progressed for longer than handlers and batches may take. */
+  const isStalled = (): boolean => {
+    const mayTake =
+      stallAfter +
+      (options.limiter?.longestWait ?? 0) +
+      (scheduler.batches() > 0 ? options.handlerTimeout : 0) +
+      (batcher.size() > 0 ? batch.maxBatchTimeout : 0)
+    const isLate = deliveries.counts.inFlight > deliveries.counts.kept && timers.now() - progress.last > mayTake
+    return isLate && flow.backoff().every(({ state }) => state === "running")
   }
 
   const fail = (error: Fatal): void => {
-    if (load.isStopping) return
+    if (flow.isStopping()) return
     stop()
     onFatal(error)
   }
@@ -110,10 +122,10 @@ export const make = (options: Options): Engine => {
     groups.clear()
   }
 
-  const giveBackAll = (items: ReadonlyArray<Items.Item>): void => {
+  const giveBackAll = (items: ReadonlyArray<Item>): void => {
     for (const item of items) {
       // Later messages of its group are returned as well.
-      item.isFollowing = true
+      Groups.follow(item)
       deliveries.settle(item, Settlement.Release())
     }
     deliveries.flush()
@@ -122,16 +134,14 @@ export const make = (options: Options): Engine => {
   const flow = Flow.make({
     ...options,
     policy: options.backoff,
-    load,
     outlet,
     onChange: wake,
     onTransition: reporter.backoff,
     onDefect: (error) => reporter.threw("the adapter's credit", error)
   })
-  const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => scheduler.pump() })
+  const batcher = Batcher.make({ ...options, policy: batch, onDue: () => scheduler.pump() })
   const groups = Groups.make({
     single: options.single,
-    load,
     join: (item) => arrival.join(item),
     unwait: batcher.delete,
     giveBack: giveBackAll
@@ -147,24 +157,24 @@ export const make = (options: Options): Engine => {
     isBound: capabilities.connectionBound,
     decider: Decider.make({ ...options, longest }),
     flow,
-    load,
     outlet,
-    onUnwaited: batcher.delete,
+    progress,
+    onUnwaited: (item) => {
+      arrival.forget(item)
+      batcher.delete(item)
+    },
     onEnded: groups.ended,
     onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
-  const shared = {
-    ...options,
-    jobTime: EventLoop.oncePerJob(timers.now),
-    longest,
-    batcher,
-    deliveries,
-    flow,
-    groups,
-    load
-  }
-  const scheduler = Scheduler.make({ ...shared, onWrongHandler: fail })
-  const arrival = Arrival.make({ ...shared, onArrived: gathering(options, scheduler.pump) })
+  const shared = { ...options, longest, batcher, deliveries, flow, groups, progress, jobTime }
+  const scheduler = Scheduler.make({
+    ...shared,
+    onWrongHandler: fail
+  })
+  const { suspects } = scheduler
+  const arrival = Arrival.make({ ...shared, suspects, onJoined: gathering(options, scheduler.pump) })
+  const parts: Flow.Parts = { deliveries, batcher, groups, arrival, suspects }
+  flow.connect(parts)
 
   if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
 
@@ -180,47 +190,18 @@ export const make = (options: Options): Engine => {
     resume: flow.resume,
     interrupt: scheduler.interrupt,
     running: scheduler.running,
-    whenIdle: idling(load),
+    whenIdle: progress.whenIdle,
     stats: () => ({
-      ...statsOf(load, options, flow.backoff()),
+      buffered: Flow.unbegun(parts),
+      inProgress: deliveries.counts.inFlight - Flow.unbegun(parts) - deliveries.counts.quarantined,
+      quarantined: deliveries.counts.quarantined,
+      backoff: flow.backoff(),
+      isStalled: isStalled(),
       trouble: outlet.subscription?.trouble?.(),
       lastDelivery: arrival.lastDelivery(),
       lastSettled: deliveries.lastSettled()
     })
   }
-}
-
-const statsOf = (load: Items.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
-  buffered: load.buffered + load.behind + load.decoding,
-  inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
-  quarantined: load.quarantined,
-  backoff,
-  isStalled: backoff.every(({ state }) => state === "running") && isStalled(load, options)
-})
-
-/** Calls back once no batch is in progress and nothing is in flight. */
-const idling = (load: Items.InFlightCounters): Engine["whenIdle"] => {
-  const waiting: Array<() => void> = []
-  const check = (): void => {
-    if (load.batches > 0 || load.inFlight > 0) return
-    load.onMoved = undefined
-    for (const callback of waiting.splice(0)) callback()
-  }
-  return (callback) => {
-    waiting.push(callback)
-    load.onMoved = check
-    check()
-  }
-}
-
-/** Whether messages are in flight and none has progressed for longer than handlers and batches may take. */
-const isStalled = (load: Items.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
-  const mayTake =
-    stallAfter +
-    (limiter?.longestWait ?? 0) +
-    (load.batches > 0 ? handlerTimeout : 0) +
-    (load.buffered > 0 ? batch.maxBatchTimeout : 0)
-  return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }
 
 /** With a `maxBatchTimeout` of 0, a batch gets the messages that arrive in the same turn of the event loop. */

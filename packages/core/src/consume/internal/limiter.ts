@@ -7,10 +7,11 @@
  */
 import type * as RateLimit from "../../policy/RateLimit.ts"
 import * as RateLimitState from "../../policy/RateLimitState.ts"
-import type { Timer, Timers } from "../../runtime/Timers.ts"
+import { Alarm } from "../../runtime/Alarm.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import type { Window } from "./flow.ts"
 import type { Run } from "./runHandler.ts"
-import type { RunHandler } from "./scheduler.ts"
+import type { RunHandler } from "./runs.ts"
 
 export interface Limiter {
   /** Returns how many runs may begin now, without the reserved ones. */
@@ -76,29 +77,6 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
   }
 }
 
-/** One timer, which wakes at the earliest requested time. */
-const alarm = (timers: Dependencies["timers"], wake: () => void) => {
-  let timer: Timer | undefined
-  let wakesAt = Number.POSITIVE_INFINITY
-  let isStopped = false
-  return {
-    within: (wait: number): void => {
-      const at = timers.now() + wait
-      if (at >= wakesAt || isStopped) return
-      timers.cancel(timer)
-      wakesAt = at
-      timer = timers.after(wait, () => {
-        wakesAt = Number.POSITIVE_INFINITY
-        wake()
-      })
-    },
-    stop: (): void => {
-      isStopped = true
-      timers.cancel(timer)
-    }
-  }
-}
-
 export const make = (dependencies: Dependencies): Limiter => {
   const { limit, perRun, timers, window } = dependencies
   const runs = counting(dependencies)
@@ -109,13 +87,13 @@ export const make = (dependencies: Dependencies): Limiter => {
     refresh()
     arm()
   }
-  const { stop, within: wakeWithin } = alarm(timers, wake)
+  const alarm = new Alarm(timers, wake)
 
   /** Sets the timer for the time when the next run may begin, or more messages may arrive. */
   const arm = (): void => {
     const [now, soon] = [runs.now(), runs.soon()]
-    if (now.room === 0) wakeWithin(now.wait)
-    if (soon.room * perRun < window) wakeWithin(soon.wait)
+    if (now.room === 0) alarm.within(now.wait)
+    if (soon.room * perRun < window) alarm.within(soon.wait)
   }
 
   const begin = (run: () => Run): Run => {
@@ -143,7 +121,7 @@ export const make = (dependencies: Dependencies): Limiter => {
       return begin(() => run(task, done, within))
     },
     open: (callback) => void (refresh = callback),
-    stop,
+    stop: () => alarm.stop(),
     longestWait: limit.per
   }
 }

@@ -12,7 +12,7 @@ import type { Context } from "../../message/Handler.ts"
 import * as Thenable from "../../message/Thenable.ts"
 import type { Deadline, Deadlines } from "../../runtime/Deadlines.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
-import type { Runtime } from "./runtime.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
 /** How a run of the handler ended. */
 export type Outcome =
@@ -33,7 +33,7 @@ export interface Run {
   readonly interrupt: () => void
 }
 
-export interface Dependencies extends Pick<Runtime, "fork" | "within"> {
+export interface Dependencies extends Pick<HandlerRuntime, "fork" | "within"> {
   /** Limits the time of each run. */
   readonly deadlines: Deadlines
 }

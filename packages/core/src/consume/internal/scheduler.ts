@@ -1,95 +1,54 @@
 /**
- * Starts batches within the limits of concurrency and flow, runs the handler for each task, including immediate retries,
- * and settles the messages.
+ * Starts batches within the limits of concurrency, rate and flow. It yields to the event loop between bursts of batches, and
+ * runs messages that may have killed their process alone.
  */
-import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
-import * as Classifier from "../../policy/Classifier.ts"
-import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
-import type * as Failure from "../../policy/Failure.ts"
-import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
-import type * as Telemetry from "../../observe/Telemetry.ts"
-import * as Bag from "../../runtime/Bag.ts"
-import * as YieldBudget from "./yieldBudget.ts"
+import type { Capabilities } from "../../port/Capabilities.ts"
+import type { Timer } from "../../runtime/Timers.ts"
+import type { Batcher } from "./batcher.ts"
 import type { Deliveries } from "./deliveries.ts"
-import type { Done, Run } from "./runHandler.ts"
+import type { Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
-import type { Item, InFlightCounters } from "./item.ts"
-import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
-import * as Suspects from "./suspects.ts"
-import * as Task from "./task.ts"
-import * as WrongHandler from "./wrongHandler.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
+import * as Runs from "./runs.ts"
 
-/** Runs the handler once, through `within` if given, and calls `done` once with the outcome. */
-export type RunHandler = (task: Task.Task, done: Done<Task.Task>, within?: Telemetry.Run["within"]) => Run
-
-/** The work that an interruption has stopped. */
-interface Interrupted {
-  readonly handlers: number
-  /** Messages without a verdict. */
-  readonly messages: number
-}
-
-export interface Scheduler {
+export interface Scheduler extends Pick<Runs.Runs, "interrupt" | "running"> {
   /** Starts every batch that is due and may start. */
   readonly pump: () => void
-  /** Interrupts every run, and returns the messages without a verdict to the queue. */
-  readonly interrupt: () => Interrupted
-  /** Number of runs of the handler that have not ended. */
-  readonly running: () => number
+  /** Number of batches in progress. */
+  readonly batches: () => number
+  readonly suspects: Suspects
 }
 
 export interface Dependencies
-  extends
-    Pick<Task.Options, "queue" | "longest">,
-    Pick<Runtime, "readFailure" | "yieldThen">,
-    Omit<Suspects.Dependencies, "onGathered"> {
-  readonly retry: RetryPolicy
-  readonly runHandler: RunHandler
+  extends Omit<Runs.Dependencies, "progress">, SuspectsDependencies, Pick<HandlerRuntime, "yieldThen"> {
   /** Whether the handler gets one message at a time, so each message of a batch is a separate task. */
   readonly single: boolean
+  readonly progress: Progress
   readonly deliveries: Deliveries
   readonly flow: Flow
   readonly groups: Pick<Groups, "begun">
-  readonly load: InFlightCounters
-  /** The timers' time, read once per job of the event loop. */
-  readonly jobTime: () => number
-  readonly reporter: Reporter
-  readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
   /** A running rate limit; `undefined` without one. */
   readonly limiter?: { readonly room: () => number; readonly reserve: (runs: number) => void } | undefined
-  /** Called when the handler expects a batch instead of a message, or the reverse. The consumer cannot continue. */
-  readonly onWrongHandler: (error: RangeError) => void
 }
 
 export const make = (dependencies: Dependencies): Scheduler => {
-  const { batcher, concurrency, flow, jobTime, limiter, load, reporter, single } = dependencies
-  const { yieldThen } = dependencies
-  const yieldBudget = YieldBudget.make()
-  const deliveries = countingFailures(dependencies.deliveries, yieldBudget)
-  const suspects = Suspects.make({ ...dependencies, onGathered: () => pump() })
-  const taskOptions: Task.Options = {
-    queue: dependencies.queue,
-    longest: dependencies.longest,
-    onFinal: (item, verdict) => {
-      deliveries.conclude(item, verdict, undefined)
-      deliveries.flush()
-    },
-    onIgnored: reporter.ignored
-  }
-  const runs = runner({ ...dependencies, deliveries }, taskOptions)
+  const { batcher, concurrency, deliveries, flow, groups, jobTime, limiter, progress, single, yieldThen } = dependencies
+  const yieldBudget = new YieldBudget()
+  const suspects = new Suspects(dependencies, () => pump())
+  const runs = Runs.make(dependencies, () => yieldBudget.failed())
+  let batches = 0
   let isYielding = false
   let isPumping = false
 
   const mayStart = (): boolean =>
-    !load.isStopping &&
+    !flow.isStopping() &&
     !isYielding &&
-    !load.isAlone &&
-    load.batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
+    !suspects.isAlone &&
+    batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
     (limiter === undefined || limiter.room() > 0) &&
     flow.mayStart()
 
@@ -98,7 +57,7 @@ export const make = (dependencies: Dependencies): Scheduler => {
     isPumping = true
     try {
       while (mayStart()) {
-        const items = load.suspects === 0 ? batcher.take(batchLimit(dependencies)) : suspects.next()
+        const items = batcher.suspects() === 0 ? batcher.take(batchLimit(dependencies)) : suspects.next(batches)
         if (items === undefined) break
         if (yieldBudget.begun()) yieldToOthers()
         startBatch(items)
@@ -118,31 +77,30 @@ export const make = (dependencies: Dependencies): Scheduler => {
   }
 
   const startBatch = (items: ReadonlyArray<Item>): void => {
-    load.batches++
+    batches++
     flow.onStart(items[0]!.key)
     let isGrouped = false
     for (const item of items) {
-      item.stage = "begun"
+      deliveries.begin(item)
       if (item.group !== undefined) isGrouped = true
     }
-    if (isGrouped) dependencies.groups.begun(items)
+    if (isGrouped) groups.begun(items)
     if (!single || items.length === 1) return runs.run(items, endBatch)
     limiter?.reserve(items.length)
     runEach(items, runs.run, endBatch)
   }
 
   const endBatch = (): void => {
-    load.batches--
-    load.lastMoved = jobTime()
-    if (load.isAlone) {
-      load.isAlone = false
+    batches--
+    if (suspects.isAlone) {
+      suspects.isAlone = false
       flow.update()
     }
-    load.onMoved?.()
+    progress.moved(jobTime())
     pump()
   }
 
-  return { pump, interrupt: runs.interrupt, running: runs.running }
+  return { pump, batches: () => batches, suspects, interrupt: runs.interrupt, running: runs.running }
 }
 
 /** Returns the most messages of a batch that starts now. A handler of single messages needs a run for each. */
@@ -150,11 +108,7 @@ const batchLimit = ({ flow, limiter, single }: Dependencies): number =>
   limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
 
 /** Runs the messages of a batch concurrently. Calls `onEnd` when all have ended. */
-const runEach = (
-  items: ReadonlyArray<Item>,
-  run: (items: ReadonlyArray<Item>, onEnd: () => void) => void,
-  onEnd: () => void
-): void => {
+const runEach = (items: ReadonlyArray<Item>, run: Runs.Runs["run"], onEnd: () => void): void => {
   let open = items.length
   const onTaskEnd = (): void => {
     if (--open === 0) onEnd()
@@ -162,129 +116,152 @@ const runEach = (
   for (const item of items) run([item], onTaskEnd)
 }
 
-/** Counts the messages that do not end with an ack in the yield budget. */
-const countingFailures = (deliveries: Deliveries, { failed }: YieldBudget.YieldBudget): Deliveries => ({
-  ...deliveries,
-  conclude: (item, verdict, failure) => {
-    const settlement = deliveries.conclude(item, verdict, failure)
-    if (settlement._tag !== "Ack") failed()
-    return settlement
-  }
-})
-
-const allowsRerun = ({ limiter, load, retry }: Dependencies, failure: Failure.Failure, reruns: number): boolean =>
-  reruns < retry.immediate &&
-  !load.isStopping &&
-  (limiter === undefined || limiter.room() > 0) &&
-  Classifier.classify(retry.classify, failure).startsWith("retry")
-
-const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
-  const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
-  for (const task of tasks) task.run?.interrupt()
-  return { handlers: tasks.length, messages }
+interface SuspectsDependencies extends Pick<HandlerRuntime, "timers"> {
+  readonly batcher: Batcher
+  readonly capabilities: Pick<Capabilities, "uncountedRelease">
+  readonly deliveries: Pick<Deliveries, "settle" | "flush">
+  readonly flow: Pick<Flow, "update">
 }
 
-/** Settles a message of an ended run, and returns the settlement; `undefined`: the handler is rerun for it. */
-type Settle = (
-  item: Item,
-  verdict: Acknowledgement.Verdict | undefined,
-  failure: Failure.Failure | undefined,
-  mayRerun: boolean
-) => Settlement.Settlement | undefined
+/** Milliseconds in which messages arrive that the broker sent before it received the lower credit. */
+const gatherTime = 100
 
-/** Hoisted, because a closure in the loop would cost every run an allocation, even without groups. */
-const after =
-  (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
-  (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
-    settle(item, verdict, failure, mayRerun)
+/**
+ * Messages that may have killed their process. Each runs alone, with as few other messages in flight as possible, because a
+ * crash costs every message in flight an attempt.
+ */
+export class Suspects {
+  /** Whether one is running. */
+  isAlone = false
+  /** Whether the last arrival was one: the next may be one as well. */
+  isThrottled = false
+  readonly #dependencies: SuspectsDependencies
+  readonly #onGathered: () => void
+  /** Whether messages that were sent with the first one had time to arrive. */
+  #hasGathered = false
+  /** Whether the others were returned for the one that runs next. */
+  #isCleared = false
+  #timer: Timer | undefined = undefined
 
-/** Reports an error that changes nothing, because every message of the run was settled before it. */
-const reportLate = (reporter: Reporter, task: Task.Task, failure: Failure.Failure): void => {
-  const last = task.items.length - 1
-  reporter.failedLate(task.items[last]!.delivery, failure, task.verdict(last, undefined)?._tag ?? "Ack")
-}
-
-/** Runs handlers, and settles the messages of each run. */
-const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
-  const { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch } = dependencies
-  const running = Bag.make<Task.Task>()
-
-  /** `reruns` counts earlier runs for these messages. */
-  const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {
-    const task = new Task.Task(taskOptions, items, reruns, onEnd)
-    load.lastMoved = jobTime()
-    task.watched = watch?.run(
-      items.map(({ delivery }) => delivery),
-      reruns
-    )
-    const begun = runHandler(task, onEnded, task.watched?.within)
-    if (task.isClosed) return
-    task.run = begun
-    running.add(task)
+  constructor(dependencies: SuspectsDependencies, onGathered: () => void) {
+    this.#dependencies = dependencies
+    this.#onGathered = onGathered
   }
 
-  const onEnded: Done<Task.Task> = (task, ended) => {
-    const { onEnd, reruns, watched } = task
-    const wrong = ended._tag === "Failed" && WrongHandler.is(ended.error) ? ended.error : undefined
-    // No retry helps, so its messages are returned to the queue.
-    const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
-    if (wrong !== undefined) onWrongHandler(wrong)
-    running.delete(task)
-    const failure = outcome._tag === "Failed" ? readFailure(outcome.error) : undefined
-    watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
-    // A promise cannot be interrupted. A handler that timed out may still be running, so it is not rerun.
-    const isLate = outcome._tag === "Failed" && outcome.isLate === true
-    const mayRerun = failure !== undefined && !isLate && allowsRerun(dependencies, failure, reruns)
-    const success = outcome._tag === "Interrupted" ? undefined : "success"
-    const open = conclude(task, failure === undefined ? success : "failure", failure, mayRerun)
-    if (open === undefined) onEnd()
-    else run(open, reruns + 1, onEnd)
+  /** Must be called when a message has arrived. */
+  arrived(isSuspect: boolean): void {
+    if (!isSuspect && !this.isThrottled) return
+    this.#hasGathered &&= this.isThrottled
+    this.isThrottled = isSuspect
+    this.#dependencies.flow.update()
   }
 
-  const settle: Settle = (item, verdict, failure, mayRerun) => {
-    if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
-    // A lost message is not rerun, because its redelivery may run at the same time.
-    const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
-    // An error passed to `message.fail` is reported when its settlement is decided.
-    if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
-    return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
+  /** Returns the batch of the one that may run now, if any. At least one must wait. */
+  next(batches: number): ReadonlyArray<Item> | undefined {
+    const { batcher, capabilities } = this.#dependencies
+    if (batches > 0) return undefined
+    if (!this.#hasGathered) return this.#gather()
+    // Only once, because more may keep arriving.
+    if (batcher.size() > 1 && capabilities.uncountedRelease && !this.#isCleared) return this.#giveBackOthers()
+    this.#isCleared = false
+    this.isAlone = true
+    return [batcher.takeSuspect()]
   }
 
-  /** Settles the messages of an ended run, and returns those to rerun, if any. */
-  const conclude = (
-    task: Task.Task,
-    outcome: Acknowledgement.Outcome | undefined,
-    failure: Failure.Failure | undefined,
-    mayRerun: boolean
-  ): ReadonlyArray<Item> | undefined => {
-    let open: Array<Item> | undefined
-    let order: ReturnType<typeof Task.ordering> | undefined
-    task.close()
-    for (let index = 0; index < task.items.length; index++) {
-      if (task.isReported(index)) continue
-      const item = task.items[index]!
-      const verdict = task.verdict(index, outcome)
-      const settlement =
-        item.group === undefined
-          ? settle(item, verdict, failure, mayRerun)
-          : (order ??= Task.ordering(deliveries, reporter, after(settle, failure, mayRerun)))(item, item.group, verdict)
-      if (settlement === undefined) (open ??= []).push(item)
-    }
-    if (failure !== undefined && task.isSettled()) reportLate(reporter, task, failure)
+  /** Waits for the others, because one is drawn at random: the first of a queue would be the same after each crash. */
+  #gather(): undefined {
+    this.#timer ??= this.#dependencies.timers.after(gatherTime, () => {
+      this.#timer = undefined
+      this.#hasGathered = true
+      this.#onGathered()
+    })
+  }
+
+  /** Returns all but one to the queue. That one runs when the others are gone. */
+  #giveBackOthers(): undefined {
+    const { batcher, deliveries } = this.#dependencies
+    const one = batcher.takeSuspect()
+    const others = batcher.clear()
+    // Before the others are released, because a release raises the credit.
+    batcher.push(one, true)
+    this.#isCleared = true
+    for (const item of others) deliveries.settle(item, Settlement.Release())
     deliveries.flush()
-    return open
-  }
-
-  return {
-    /** Runs the handler, with the policy's immediate retries, settles the messages, then calls `onEnd`. */
-    run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
-    interrupt: (): Interrupted => interruptAll([...running]),
-    running: running.size
+    return this.#gather()
   }
 }
 
-/** Returns the end of a failed run for telemetry, redacted. */
-const redacted = ({ deadLetter }: RetryPolicy, failure: Failure.Failure): Telemetry.Ending => ({
-  _tag: "Failed",
-  error: DeadLetterRouting.redacted(deadLetter, failure)
-})
+/** The most batches of a burst. */
+const maxBatches = 512
+
+/** The most failed messages of a burst. */
+const maxFailed = 24
+
+/**
+ * How many batches begin before the consumer yields to the event loop (a burst). The settlements of a burst are sent at its
+ * end, and a retry may cost a hundred times as much as an ack. So a burst with many failures is short: otherwise its retries
+ * would delay each other.
+ */
+export class YieldBudget {
+  #length = 0
+  /** Batches and failed messages so far; each burst halves the weight of earlier ones. */
+  #begun = 0
+  #failed = 0
+
+  /** Must be called when a batch begins. Returns whether to yield after it. */
+  begun(): boolean {
+    this.#begun++
+    if (++this.#length < this.#limit()) return false
+    this.#length = 0
+    this.#begun /= 2
+    this.#failed /= 2
+    return true
+  }
+
+  /** Must be called when a message ends with anything but an ack. */
+  failed(): void {
+    this.#failed++
+  }
+
+  #limit(): number {
+    return this.#failed === 0
+      ? maxBatches
+      : Math.min(maxBatches, Math.ceil((maxFailed * Math.max(1, this.#begun)) / this.#failed))
+  }
+}
+
+/** When a consumer last made progress, and when it is idle. */
+export class Progress {
+  /**
+   * The last progress, in monotonic milliseconds: a message arrived at an idle consumer, a handler began, or a batch or a
+   * settlement ended.
+   */
+  last = 0
+  readonly #isBusy: () => boolean
+  #waiting: Array<() => void> = []
+
+  constructor(isBusy: () => boolean) {
+    this.#isBusy = isBusy
+  }
+
+  /** Must be called when a run begins, or a message arrives at an idle consumer. */
+  begun(now: number): void {
+    this.last = now
+  }
+
+  /** Must be called when a batch or a settlement has ended, so the consumer may be idle. */
+  moved(now: number): void {
+    this.last = now
+    if (this.#waiting.length > 0) this.#check()
+  }
+
+  whenIdle = (callback: () => void): void => {
+    this.#waiting.push(callback)
+    this.#check()
+  }
+
+  #check(): void {
+    if (this.#isBusy()) return
+    for (const callback of this.#waiting.splice(0)) callback()
+  }
+}

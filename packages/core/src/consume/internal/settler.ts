@@ -6,19 +6,18 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Direct from "../../runtime/Direct.ts"
-import type { SettleFailure, SettleRequest } from "../../port/Broker.ts"
+import type { SettleFailure } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import type { Settlement } from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import type { Timer } from "../../runtime/Timers.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
-import type { Runtime } from "./runtime.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
 export interface Settler {
-  /** Queues a settlement. Queued settlements are sent when they fill a batch or have waited for `wait`. */
-  readonly settle: (item: Item, settlement: Settlement) => void
+  /** Queues a decided item. Queued settlements are sent when they fill a batch or have waited for `wait`. */
+  readonly settle: (item: Item) => void
   /** Sends all queued settlements. */
   readonly flush: () => void
   /**
@@ -32,7 +31,7 @@ export interface Settler {
   readonly isIdle: () => boolean
 }
 
-export interface Options extends Pick<Runtime, "fork" | "timers"> {
+export interface Options extends Pick<HandlerRuntime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
   readonly outlet: SubscriptionRef
@@ -44,25 +43,22 @@ export interface Options extends Pick<Runtime, "fork" | "timers"> {
 }
 
 export interface Callbacks {
-  readonly onSettled: (item: Item, settlement: Settlement) => void
-  readonly onFailed: (item: Item, settlement: Settlement, failure: SettleFailure) => void
+  readonly onSettled: (item: Item) => void
+  readonly onFailed: (item: Item, failure: SettleFailure) => void
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
-  /** Called before each call to the broker, with one of its items. */
-  readonly onSending: (item: Item) => unknown
+  /** Called before each call to the broker, with its items. */
+  readonly onSending: (items: ReadonlyArray<Item>) => void
   /** Called once per call to the broker, after `onSettled` or `onFailed` of all its items. `hasSettled`: whether any succeeded. */
   readonly onAnswered: (hasSettled: boolean) => void
   /** Called once per extension, after `onLeaseLost` of its lost items. */
   readonly onExtended: () => void
 }
 
-/** An item with its settlement serves as the request, which saves an object per message. */
-type DecidedItem = Item & SettleRequest
-
 /** Long, because settling and extending both need the queued settlements and the calls under way. */
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
   const dead = died(options.broker)
-  let pending: Array<DecidedItem> = []
+  let pending: Array<Item> = []
   /** The items whose lease is being extended; `undefined` without an extension. */
   let extending: ReadonlySet<Item> | undefined
   let underWay = 0
@@ -83,9 +79,8 @@ export const make = (options: Options & Callbacks): Settler => {
     send(requests)
   }
 
-  const send = (requests: ReadonlyArray<DecidedItem>): void => {
-    options.onSending(requests[0]!)
-    for (const item of requests) item.stage = "settling"
+  const send = (requests: ReadonlyArray<Item>): void => {
+    options.onSending(requests)
     underWay++
     const settled = attempt(() => outlet.subscription!.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
@@ -99,28 +94,26 @@ export const make = (options: Options & Callbacks): Settler => {
     })
   }
 
-  const report = (requests: ReadonlyArray<DecidedItem>, failures: ReadonlyArray<SettleFailure>): void => {
+  const report = (requests: ReadonlyArray<Item>, failures: ReadonlyArray<SettleFailure>): void => {
     const failed = failures.length === 0 ? undefined : new Map(failures.map((each) => [each.delivery, each]))
     for (const item of requests) {
       const failure = failed?.get(item.delivery)
-      if (failure === undefined) options.onSettled(item, item.settlement)
-      else options.onFailed(item, item.settlement, failure)
+      if (failure === undefined) options.onSettled(item)
+      else options.onFailed(item, failure)
     }
     options.onAnswered(failed === undefined || failed.size < requests.length)
   }
 
   return {
-    settle: (item, settlement) => {
-      item.settlement = settlement
-      item.stage = "decided"
-      pending.push(item as DecidedItem) // The line above decided it.
+    settle: (item) => {
+      pending.push(item)
       if (pending.length >= batch && batch > 1) flush()
       else if (wait > 0 && timer === undefined) waitForOthers()
     },
     flush,
     flushSoon: batch > 1 && wait > 0 ? () => {} : EventLoop.atEndOfJob(flush),
     extend: (items) => {
-      const unsettled = [...items].filter((item) => !isSettled(item) && !item.isLost)
+      const unsettled = [...items].filter((item) => !isSettled(item) && !item.history.isLost)
       if (extending !== undefined || unsettled.length === 0) return
       extending = new Set(unsettled)
       const asked = unsettled.map(({ delivery }) => ({ delivery }))
@@ -142,7 +135,7 @@ export const make = (options: Options & Callbacks): Settler => {
   }
 }
 
-const isSettled = ({ stage }: Item): boolean => stage === "decided" || stage === "settling"
+const isSettled = ({ state: { _tag } }: Item): boolean => _tag === "Decided" || _tag === "Settling"
 
 /** Returns the failure of a message whose settlement is a defect of the adapter. */
 const died =

@@ -9,7 +9,7 @@ import * as Log from "../../port/Log.ts"
 import * as Delay from "../../message/Delay.ts"
 import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
 import type { Engine, Fatal } from "./engine.ts"
-import type { Runtime } from "./runtime.ts"
+import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
 /** The result of a drain. */
 export interface DrainReport {
@@ -36,7 +36,7 @@ export interface Shutdown {
 /** The holder of messages in progress. */
 type Runs = "handler" | "pulled batch"
 
-export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
+export interface Dependencies extends Pick<HandlerRuntime, "fork" | "timers"> {
   readonly queue: string
   readonly engine: Pick<Engine, "interrupt" | "running" | "stats" | "stop" | "whenIdle">
   /** The name of a run in the log. */

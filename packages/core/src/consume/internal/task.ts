@@ -4,19 +4,13 @@
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../runtime/Bag.ts"
-import * as Delay from "../../message/Delay.ts"
-import { type Delivery, nativeOf } from "../../message/Delivery.ts"
-import * as OptionKind from "../../options/OptionKind.ts"
-import * as OptionNames from "../../options/OptionNames.ts"
-import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
-import type { Headers, Native } from "../../message/Message.ts"
-import * as Settlement from "../../message/Settlement.ts"
-import type { Deliveries } from "./deliveries.ts"
+import type * as Delay from "../../message/Delay.ts"
+import type { Batch, Received } from "../../message/Handler.ts"
 import type { Run } from "./runHandler.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
-import type { Group, Item } from "./item.ts"
-import type { Reporter } from "./reporter.ts"
-import * as WrongHandler from "./wrongHandler.ts"
+import type { Group } from "./groups.ts"
+import type { Item } from "./item.ts"
+import { ReceivedBatch, ReceivedMessage } from "./received.ts"
 
 export interface Options {
   readonly queue: string
@@ -161,144 +155,3 @@ const byGroup = (items: ReadonlyArray<Item>): Map<Group, GroupMessages> => {
   }
   return groups
 }
-
-/**
- * Keeps the order of groups when the messages of a batch are settled: after the first message of a group that is returned
- * to its queue, the later ones are returned too, whatever their verdicts. After the first that is rerun, they are rerun
- * too. Returns the settlement, as `settle` does; `undefined` for a message to rerun.
- */
-export const ordering = (
-  deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
-  reporter: Pick<Reporter, "heldBack">,
-  settle: (item: Item, verdict: Acknowledgement.Verdict | undefined) => Settlement.Settlement | undefined
-) => {
-  const halted = new Set<Group>()
-  const rerun = new Set<Group>()
-  return (
-    item: Item,
-    group: Group,
-    verdict: Acknowledgement.Verdict | undefined
-  ): Settlement.Settlement | undefined => {
-    if (halted.has(group)) {
-      item.isFollowing = true
-      if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
-      return deliveries.settle(item, Settlement.Release())
-    }
-    const settlement = rerun.has(group) ? undefined : settle(item, verdict)
-    if (settlement === undefined) rerun.add(group)
-    else if (deliveries.keepsPlace(settlement)) halted.add(group)
-    return settlement
-  }
-}
-
-/** Records the calls that a handler makes on its messages and batch. Delays of retries are already parsed. */
-interface Recorder {
-  readonly record: (call: Acknowledgement.Call) => void
-}
-
-/** The delay is checked when it is parsed, because its limit depends on the broker. */
-const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
-
-const parseRetry = (
-  call: string,
-  options: RetryOptions | undefined,
-  longest: Delay.Delay,
-  queue?: string
-): { readonly delay: Delay.Delay | undefined; readonly backoff: boolean } => {
-  if (options === undefined) return { delay: undefined, backoff: true }
-  OptionNames.check(call, options, kinds, queue)
-  const { backoff = true, delay } = options
-  if (delay === undefined) return { delay: undefined, backoff }
-  const field = `${call}.delay`
-  const millis = Delay.parse(field, delay)
-  if (millis > longest) throw new Delay.InvalidDelay({ field, got: delay, limit: longest })
-  return { delay: millis, backoff }
-}
-
-/**
- * A message as the handler sees it. Its data are own properties, so printing shows them; its methods are on the prototype.
- */
-class ReceivedMessage implements Received<unknown> {
-  readonly id: string
-  readonly body: unknown
-  readonly headers: Headers
-  readonly timestamp: number
-  readonly attempts: number
-  readonly #delivery: Delivery
-  readonly #index: number
-  readonly #recorder: Recorder
-  readonly #longest: Delay.Delay
-  constructor({ body, delivery, headers }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
-    this.id = delivery.metadata.id
-    this.body = body
-    this.headers = headers ?? delivery.headers
-    this.timestamp = delivery.metadata.firstPublished
-    this.attempts = delivery.attempts
-    this.#delivery = delivery
-    this.#index = index
-    this.#recorder = recorder
-    this.#longest = longest
-  }
-  get native(): Native {
-    return nativeOf(this.#delivery)
-  }
-  get messages(): never {
-    throw WrongHandler.make("message", "messages")
-  }
-  get ackAll(): never {
-    throw WrongHandler.make("message", "ackAll")
-  }
-  get retryAll(): never {
-    throw WrongHandler.make("message", "retryAll")
-  }
-  ack(): void {
-    ReceivedMessage.#check("message.ack", this)
-    this.#recorder.record({ _tag: "Ack", index: this.#index })
-  }
-  retry(options?: RetryOptions): void {
-    ReceivedMessage.#check("message.retry", this)
-    const wanted = parseRetry("message.retry", options, this.#longest)
-    this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
-  }
-  fail(error: unknown, options?: RetryOptions): void {
-    ReceivedMessage.#check("message.fail", this)
-    const wanted = parseRetry("message.fail", options, this.#longest)
-    this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
-  }
-  /** A detached method has the wrong `this`. */
-  static #check(call: string, on: unknown): void {
-    if (typeof on === "object" && on !== null && #recorder in on) return
-    throw new TypeError(`${call}: must be called on its message, as in ${call}(); a copy of a message has no methods`)
-  }
-}
-
-WrongHandler.trapArrayUse(ReceivedMessage.prototype, "message")
-
-/** The batch as the handler sees it. Its methods need no `this`. */
-class ReceivedBatch implements Batch<unknown> {
-  readonly queue: string
-  readonly messages: ReadonlyArray<Received<unknown>>
-  readonly ackAll: () => void
-  readonly retryAll: (options?: RetryOptions) => void
-  constructor(queue: string, messages: ReadonlyArray<Received<unknown>>, recorder: Recorder, longest: Delay.Delay) {
-    this.queue = queue
-    this.messages = messages
-    this.ackAll = () => recorder.record({ _tag: "AckAll" })
-    this.retryAll = (options) =>
-      recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
-  }
-  get body(): never {
-    throw WrongHandler.make("batch", "body")
-  }
-  get ack(): never {
-    throw WrongHandler.make("batch", "ack")
-  }
-  get retry(): never {
-    throw WrongHandler.make("batch", "retry")
-  }
-  get fail(): never {
-    throw WrongHandler.make("batch", "fail")
-  }
-}
-
-WrongHandler.trapArrayUse(ReceivedBatch.prototype, "batch")

@@ -1,15 +1,14 @@
 /**
  * Decides the settlement of a verdict by the policy, the broker's longest delay and the dead-letter budget.
  */
-import type { Verdict } from "../../policy/Acknowledgement.ts"
-import * as Classifier from "../../policy/Classifier.ts"
-import type * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
-import type { Delay } from "../../message/Delay.ts"
-import type { Delivery } from "../../message/Delivery.ts"
-import type * as Failure from "../../policy/Failure.ts"
-import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import * as Settlement from "../../message/Settlement.ts"
-import type { Runtime } from "./runtime.ts"
+import type { Verdict } from "./Acknowledgement.ts"
+import * as Classifier from "./Classifier.ts"
+import type * as DeadLetterBudget from "./DeadLetterBudget.ts"
+import type { Delay } from "../message/Delay.ts"
+import type { Delivery } from "../message/Delivery.ts"
+import type * as Failure from "./Failure.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Settlement from "../message/Settlement.ts"
 
 export interface Decider {
   /** Returns the failure of a message: the one passed to `message.fail`, otherwise the one of the handler. */
@@ -33,7 +32,12 @@ export interface Decider {
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
-export interface Options extends Pick<Runtime, "random" | "readFailure" | "wallClock"> {
+export interface Options {
+  /** Returns a number from 0 to below 1. */
+  readonly random: () => number
+  readonly readFailure: (error: unknown) => Failure.Failure
+  /** Milliseconds since the epoch. */
+  readonly wallClock: () => number
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
   /** The delay of a retry when the handler and the policy give none, in milliseconds; `undefined`: 0. */

@@ -1,16 +1,15 @@
 /** Reports events of deliveries: all to the audit hook, and those that need an operator to the log. */
-import type { Call } from "../../policy/Acknowledgement.ts"
-import type { Refused } from "../../port/Broker.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
-import type * as BackoffState from "../../policy/BackoffState.ts"
-import type { Delivery } from "../../message/Delivery.ts"
-import type { Event, Hook, Subject } from "../../observe/Event.ts"
-import type { Failure } from "../../policy/Failure.ts"
-import * as Metadata from "../../message/Metadata.ts"
-import * as Thenable from "../../message/Thenable.ts"
-import type { Settlement } from "../../message/Settlement.ts"
-import type { Item } from "./item.ts"
-import * as Warnings from "./warnings.ts"
+import type { Call } from "../policy/Acknowledgement.ts"
+import type { Refused } from "../port/Broker.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
+import type * as BackoffState from "../policy/BackoffState.ts"
+import type { Delivery } from "../message/Delivery.ts"
+import type { Event, Hook, Subject } from "./Event.ts"
+import type { Failure } from "../policy/Failure.ts"
+import * as Metadata from "../message/Metadata.ts"
+import * as Thenable from "../message/Thenable.ts"
+import type { Settlement } from "../message/Settlement.ts"
+import * as Warnings from "./Warnings.ts"
 
 export interface Reporter {
   /** Whether there is a hook. Without one, callers need not report arrivals and acks. */
@@ -25,8 +24,8 @@ export interface Reporter {
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   /** The broker rejects every settlement of this message, so this process keeps it. */
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
-  /** `item` is `undefined` for a call on the whole batch. */
-  readonly ignored: (item: Item | undefined, call: Call) => void
+  /** `delivery` is `undefined` for a call on the whole batch. */
+  readonly ignored: (delivery: Delivery | undefined, call: Call) => void
   /** An acked message is returned to its queue, because an earlier one of its group is. */
   readonly heldBack: (delivery: Delivery) => void
   /** Telemetry or an adapter has thrown where it must not. */
@@ -88,10 +87,10 @@ export const make = (options: Options): Reporter => {
       warnings.quarantined(delivery, settlement, error)
       emit({ _tag: "Quarantined", ...subject(delivery), settlement, error })
     },
-    ignored: (item, call) => {
-      warnings.ignored(item, call)
+    ignored: (delivery, call) => {
+      warnings.ignored(delivery, call)
       if (hook === undefined) return
-      const of = item === undefined ? { queue, id: "", attempts: 0 } : subject(item.delivery)
+      const of = delivery === undefined ? { queue, id: "", attempts: 0 } : subject(delivery)
       emit({ _tag: "CallIgnored", ...of, call: call._tag })
     },
     heldBack: warnings.heldBack,

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import * as FailureLog from "../../src/consume/internal/failureLog.ts"
+import * as FailureLog from "../../src/observe/FailureLog.ts"
 import type { Annotations } from "../../src/port/Log.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
 

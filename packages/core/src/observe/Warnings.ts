@@ -1,19 +1,18 @@
 /** Log lines for operators. A line about a mistake in the program is written once per kind of mistake. */
-import type { Call } from "../../policy/Acknowledgement.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
-import type * as BackoffState from "../../policy/BackoffState.ts"
-import * as Delay from "../../message/Delay.ts"
-import type { Delivery } from "../../message/Delivery.ts"
-import type { Event } from "../../observe/Event.ts"
-import { type Failure, summarize } from "../../policy/Failure.ts"
-import { truncateError, type ErrorSummary } from "../../message/Metadata.ts"
-import * as Log from "../../port/Log.ts"
-import type { Settlement } from "../../message/Settlement.ts"
-import * as FailureLog from "./failureLog.ts"
-import type { Item } from "./item.ts"
-import type { Runtime } from "./runtime.ts"
+import type { Call } from "../policy/Acknowledgement.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
+import type * as BackoffState from "../policy/BackoffState.ts"
+import * as Delay from "../message/Delay.ts"
+import type { Delivery } from "../message/Delivery.ts"
+import type { Event } from "./Event.ts"
+import { type Failure, summarize } from "../policy/Failure.ts"
+import { truncateError, type ErrorSummary } from "../message/Metadata.ts"
+import * as Log from "../port/Log.ts"
+import type { Settlement } from "../message/Settlement.ts"
+import * as FailureLog from "./FailureLog.ts"
+import type { HandlerRuntime } from "../runtime/HandlerRuntime.ts"
 
-export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
+export interface Options extends FailureLog.Options, Pick<HandlerRuntime, "wallClock"> {
   readonly queue: string
   /** Writes a structured line at the level of information. */
   readonly info: FailureLog.Options["warn"]
@@ -32,7 +31,7 @@ export interface Warnings {
   readonly settleFailed: (delivery: LoggedDelivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
-  readonly ignored: (item: Item | undefined, call: Call) => void
+  readonly ignored: (delivery: Delivery | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: BackoffState.State) => void
   readonly resumed: (because: "handler" | "broker") => void
   readonly heldBack: (delivery: Delivery) => void
@@ -93,12 +92,12 @@ export const make = ({ info, queue, redact, timers, wallClock, warn }: Options):
         settlement,
         errorMessage: error.message
       }),
-    ignored: (item, call) => {
+    ignored: (delivery, call) => {
       if (!isFirst("ignored")) return
       warn("ignored a call on a settled message: the first call decides; further ones are not logged", {
         queue,
         call: call._tag,
-        messageId: item?.delivery.metadata.id
+        messageId: delivery?.metadata.id
       })
     },
     heldBack: (delivery) => {

@@ -1,9 +1,9 @@
 /** Logs failures of handlers: the first of each pattern at once, then one line per pattern and minute. */
-import { type ErrorSummary, truncateError } from "../../message/Metadata.ts"
-import * as ErrorPattern from "../../observe/ErrorPattern.ts"
-import * as Log from "../../port/Log.ts"
-import * as BoundedMap from "../../runtime/BoundedMap.ts"
-import type { Timer, Timers } from "../../runtime/Timers.ts"
+import { type ErrorSummary, truncateError } from "../message/Metadata.ts"
+import * as ErrorPattern from "./ErrorPattern.ts"
+import * as Log from "../port/Log.ts"
+import * as BoundedMap from "../runtime/BoundedMap.ts"
+import type { Timer, Timers } from "../runtime/Timers.ts"
 
 export interface Options {
   readonly timers: Pick<Timers, "after" | "cancel" | "now">

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as BackoffState from "../../src/policy/BackoffState.ts"
 import * as Failure from "../../src/policy/Failure.ts"
-import * as Reporter from "../../src/consume/internal/reporter.ts"
+import * as Reporter from "../../src/observe/Reporter.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import { delivery } from "../items.ts"

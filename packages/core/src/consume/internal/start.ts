@@ -23,12 +23,12 @@ import * as Timers from "../../runtime/Timers.ts"
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import type * as Dispatch from "./runHandler.ts"
 import * as Engine from "./engine.ts"
-import { strictest } from "./gate.ts"
+import { strictest } from "./flow.ts"
 import type { Decoder } from "./arrival.ts"
-import * as Reporter from "./reporter.ts"
-import * as Runtime from "./runtime.ts"
+import * as Reporter from "../../observe/Reporter.ts"
+import * as HandlerRuntime from "../../runtime/HandlerRuntime.ts"
 import * as Shutdown from "./shutdown.ts"
-import type { RunHandler } from "./scheduler.ts"
+import type { RunHandler } from "./runs.ts"
 
 export interface Settings
   extends
@@ -118,7 +118,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
-    const runtime = yield* Runtime.make<R>(timers, resolved.stackTraces)
+    const runtime = yield* HandlerRuntime.make<R>(timers, resolved.stackTraces)
     const { fork, wallClock, within } = runtime
     const { onEvent, retry } = boundTo(within, options.onEvent, resolved.retry)
 

@@ -5,13 +5,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as AsyncContext from "../../runtime/AsyncContext.ts"
-import * as Random from "../../runtime/Random.ts"
-import type { Timers } from "../../runtime/Timers.ts"
-import * as Failure from "../../policy/Failure.ts"
-import * as StackTrace from "../../policy/StackTrace.ts"
+import * as AsyncContext from "./AsyncContext.ts"
+import * as Random from "./Random.ts"
+import type { Timers } from "./Timers.ts"
+import * as Failure from "../policy/Failure.ts"
+import * as StackTrace from "../policy/StackTrace.ts"
 
-export interface Runtime {
+export interface HandlerRuntime {
   readonly timers: Timers
   /** Calls a user's function in the async context in which the consumer was created. */
   readonly within: AsyncContext.Within
@@ -28,13 +28,13 @@ export interface Runtime {
 }
 
 /** Makes a runtime for a handler that needs the services `R`. `stackTraces`: whether failures keep their stack traces. */
-export const make = <R>(timers: Timers, stackTraces: boolean): Effect.Effect<Runtime, never, R> =>
+export const make = <R>(timers: Timers, stackTraces: boolean): Effect.Effect<HandlerRuntime, never, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const source = yield* Random.source
     const within = AsyncContext.capture()
     const traceOf = stackTraces ? (error: unknown) => AsyncContext.bind(within, StackTrace.of(error)) : undefined
-    const fork: Runtime["fork"] = AsyncContext.bind(within, Effect.runForkWith(yield* Effect.context<R>()))
+    const fork: HandlerRuntime["fork"] = AsyncContext.bind(within, Effect.runForkWith(yield* Effect.context<R>()))
     return {
       timers,
       within,

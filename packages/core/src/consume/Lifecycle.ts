@@ -1,0 +1,466 @@
+/**
+ * The life of a delivery in a consumer, as a pure machine: {@link step} takes a life and an event, and returns the next life and
+ * effects. The engine turns states and effects into calls: it queues what is `Decided`, sends it, waits while it is `Held` or
+ * `Kept`, and removes what is `Over`.
+ *
+ * | state | meaning |
+ * | --- | --- |
+ * | Waiting | no handler has begun it |
+ * | Decoding | an asynchronous codec decodes its body |
+ * | Running | a handler has begun it |
+ * | Decided | its settlement is queued |
+ * | Settling | its settlement was sent to the broker, which has not answered |
+ * | Held | its settlement waits until the broker accepts settlements again |
+ * | Kept | the broker rejected its settlement, or lost its delivery often; the settlement waits for its pause |
+ * | Over | it is settled or lost |
+ *
+ * When a delivery is lost, its decision is remembered and repeated on the redelivery of the same copy: no handler runs twice.
+ */
+import type { Delivery } from "../message/Delivery.ts"
+import { truncations } from "../message/Metadata.ts"
+import * as Settlement from "../message/Settlement.ts"
+import type { SettleFailure } from "../port/Broker.ts"
+
+/** A decided settlement, on this delivery or an earlier one of the same copy. Times are monotonic, in milliseconds. */
+export interface Decision {
+  readonly settlement: Settlement.Settlement
+  /** When its delay ends; 0 without a delay. */
+  readonly due: number
+  /** How often its delivery was lost before the broker took it. */
+  readonly losses: number
+  /** When it may be sent again after such a loss. */
+  readonly tryAt: number
+  /** Whether a handler had begun the delivery. */
+  readonly isBegun: boolean
+  /** The next try; `undefined` unless the broker has rejected it, or it waits for `tryAt`. */
+  readonly kept: Kept | undefined
+}
+
+/** A settlement to send after `pause` milliseconds. `isQuarantined`: the broker rejects it in every way. */
+export interface Kept {
+  readonly settlement: Settlement.Settlement
+  readonly pause: number
+  readonly isQuarantined: boolean
+}
+
+/** Where a delivery is. The states with a decision are those from the end of its run to the broker's answer. */
+export type State =
+  | { readonly _tag: "Waiting" | "Decoding" | "Running" | "Over" }
+  | { readonly _tag: "Decided" | "Settling" | "Held" | "Kept"; readonly decision: Decision }
+
+/** What is unusual about a delivery; {@link ordinary} for almost all. */
+export interface History {
+  /** Whether its connection or lease is lost, so the broker redelivers the message. */
+  readonly isLost: boolean
+  /** Deliveries that the broker has counted, and that reached no handler. */
+  readonly uncounted: number
+  /** The decision of an earlier delivery, to be repeated on this one. */
+  readonly prior: Decision | undefined
+  /** A redelivery that arrived during the settlement. `lost`: it is lost too; `separate`: it is handled separately. */
+  readonly redelivery: Delivery | "lost" | "separate" | undefined
+  /** Whether it only ends a duplicate delivery of a settled message. */
+  readonly endsDuplicate: boolean
+}
+
+/** A delivery from its arrival until it is settled or lost. */
+export interface Life {
+  readonly delivery: Delivery
+  readonly state: State
+  readonly history: History
+}
+
+/** What happens to a delivery. */
+export type Event =
+  | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
+  /** Its run has ended, or it needs none. */
+  | { readonly _tag: "Concluded"; readonly settlement: Settlement.Settlement }
+  /** The decision of an earlier delivery is repeated. */
+  | { readonly _tag: "Repeated" }
+  /** The dead-letter budget is spent: the message is released instead. */
+  | { readonly _tag: "Denied" }
+  | { readonly _tag: "Sent" | "Taken" }
+  | ({ readonly _tag: "Failed" } & Pick<SettleFailure, "fate" | "smaller">)
+  /** Its settlement may be sent again. */
+  | { readonly _tag: "Resumed" }
+  | { readonly _tag: "Lost" }
+  | { readonly _tag: "Redelivered"; readonly delivery: Delivery }
+  /** The redelivery that arrived during the settlement is lost. */
+  | { readonly _tag: "RedeliveryLost" }
+  /** The consumer stops: closing the subscription returns what is kept. */
+  | { readonly _tag: "Stopped" }
+
+/** What an event may depend on. */
+export interface Context {
+  /** Monotonic, in milliseconds. */
+  readonly now: number
+  readonly isStopping: boolean
+  /** Whether deliveries end with their connection. The broker's count of attempts may then restart. */
+  readonly isBound: boolean
+  /** Whether the broker counts a released delivery as an attempt. */
+  readonly countsReleases: boolean
+  /** Whether every retry publishes a copy, so a redelivery is not the retry. */
+  readonly copiesRetries: boolean
+}
+
+/** What is remembered of a copy until its redelivery. */
+export interface Memory {
+  /** The message's id: foreign copies may share a name. */
+  readonly id: string
+  readonly attempts: number
+  /** The broker's count of attempts. */
+  readonly brokerAttempts: number
+  readonly decision: Decision | undefined
+  /** Whether a delivery was lost. Otherwise only its attempts are remembered. */
+  readonly isLost: boolean
+}
+
+/** What the engine must do, besides what the state requires. */
+export type Effect =
+  | { readonly _tag: "Remember"; readonly memory: Memory }
+  /** The redelivery that arrived during the settlement begins its life, with a prior decision. */
+  | { readonly _tag: "Repeat"; readonly life: Life }
+  /** The redelivery of this event is another delivery. Without this effect, it needs no further work. */
+  | { readonly _tag: "Separate" }
+
+/** The next life, and the effects in their order. */
+export interface Step {
+  readonly life: Life
+  readonly effects: ReadonlyArray<Effect>
+}
+
+/** The states in which each event can happen. In any other, it is a defect of the engine. */
+export const states: { readonly [E in Event["_tag"]]: ReadonlyArray<State["_tag"]> } = {
+  DecodingStarted: ["Waiting"],
+  DecodingEnded: ["Decoding"],
+  Started: ["Waiting"],
+  Concluded: ["Waiting", "Running"],
+  Repeated: ["Waiting"],
+  Denied: ["Decided"],
+  Sent: ["Decided"],
+  Taken: ["Settling"],
+  Failed: ["Settling"],
+  Resumed: ["Held", "Kept"],
+  Lost: ["Waiting", "Decoding", "Running", "Decided", "Settling", "Held", "Kept"],
+  Redelivered: ["Waiting", "Decoding", "Running", "Decided", "Settling", "Held", "Kept"],
+  RedeliveryLost: ["Settling"],
+  Stopped: ["Kept"]
+}
+
+/** The pause before a rejected settlement is sent again, in milliseconds: it doubles each time, up to the longest. */
+const pauses = { first: 1000, longest: 60_000 }
+
+/** The history of a delivery about which nothing is unusual. */
+export const ordinary: History = {
+  isLost: false,
+  uncounted: 0,
+  prior: undefined,
+  redelivery: undefined,
+  endsDuplicate: false
+}
+
+// Shared, so a message that is acked allocates no state.
+export const waiting: State = { _tag: "Waiting" }
+const decoding: State = { _tag: "Decoding" }
+const running: State = { _tag: "Running" }
+export const over: State = { _tag: "Over" }
+const acked: Decision = { settlement: Settlement.Ack, due: 0, losses: 0, tryAt: 0, isBegun: true, kept: undefined }
+const decidedAck: State = { _tag: "Decided", decision: acked }
+const settlingAck: State = { _tag: "Settling", decision: acked }
+const none: ReadonlyArray<Effect> = []
+
+/** Returns the decision of a state; `undefined` before there is one. */
+export const decisionOf = (state: State): Decision | undefined => ("decision" in state ? state.decision : undefined)
+
+/** Whether no handler has begun it. */
+export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _tag === "Decoding"
+
+/** Returns the next life and the effects of an event. Throws where {@link states} excludes the event. Pure. */
+export const step = (life: Life, event: Event, context: Context): Step => {
+  const { state } = life
+  if (!states[event._tag].includes(state._tag))
+    throw new Error(`Lifecycle.step: ${event._tag} cannot happen while ${state._tag}`)
+  switch (event._tag) {
+    case "DecodingStarted":
+      return at(life, decoding)
+    case "DecodingEnded":
+      return at(life, waiting)
+    case "Started":
+      return at(life, running)
+    case "Concluded":
+      return decide(life, event.settlement, context)
+    case "Repeated":
+      return repeated(life, life.history.prior!, context)
+    case "Denied":
+      return decide(life, Settlement.Release(), context)
+    case "Sent":
+      return at(life, sent(state))
+    case "Taken":
+      return taken(life, decisionOf(state)!)
+    case "Failed":
+      return failed(life, decisionOf(state)!, event, context)
+    case "Resumed":
+      return resumed(life, decisionOf(state)!, context)
+    case "Lost":
+      return lost(life)
+    case "Redelivered":
+      return redelivered(life, event.delivery, context)
+    case "RedeliveryLost":
+      return { life: loseRedelivery(life), effects: none }
+    case "Stopped":
+      return lose(life)
+  }
+}
+
+/**
+ * The path of almost all messages without an allocation: the state after these events, equal to that of {@link step};
+ * `undefined` if the event has effects or changes more than the state.
+ */
+export const quick = {
+  started: (): State => running,
+  acked: ({ history }: Life): State | undefined => (history.prior === undefined ? decidedAck : undefined),
+  sent: (state: State): State => sent(state),
+  taken: ({ history, state }: Life): State | undefined =>
+    history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined
+}
+
+/** Returns the redelivery of a remembered copy, and its history. */
+export const recall = (memory: Memory, redelivery: Delivery): Pick<Life, "delivery" | "history"> => {
+  const delivery = continued(redelivery, memory)
+  const uncounted = redelivery.attempts - delivery.attempts
+  return { delivery, history: { ...ordinary, uncounted, prior: memory.decision } }
+}
+
+const at = (life: Life, state: State): Step => ({ life: { ...life, state }, effects: none })
+
+const sent = (state: State): State =>
+  state === decidedAck ? settlingAck : { _tag: "Settling", decision: decisionOf(state)! }
+
+/** Decides a settlement: at the end of a run, or again after a failure. */
+const decide = (life: Life, settlement: Settlement.Settlement, context: Context): Step => {
+  const { history, state } = life
+  const before = decisionOf(state) ?? history.prior
+  const isBegun = state._tag === "Running" || decisionOf(state)?.isBegun === true
+  const decision: Decision = {
+    settlement: settlement._tag === "Release" && isBegun ? { ...settlement, isBegun } : settlement,
+    due: delayOf(settlement) > 0 ? context.now + delayOf(settlement) : (before?.due ?? 0),
+    losses: before?.losses ?? 0,
+    tryAt: before?.tryAt ?? 0,
+    isBegun,
+    kept: before?.kept
+  }
+  const isPlainAck = settlement._tag === "Ack" && before === undefined
+  const next: Life = { ...life, state: isPlainAck ? decidedAck : { _tag: "Decided", decision } }
+  return { life: next, effects: noteOf(next, decision, context) }
+}
+
+/** After repeated losses the settlement waits, so loss and redelivery do not alternate without a pause. */
+const repeated = (life: Life, prior: Decision, context: Context): Step => {
+  const pause = prior.tryAt - context.now
+  if (pause <= 0) return decide(life, remaining(prior, prior.settlement, context), context)
+  return keep(life, prior, { settlement: prior.settlement, pause, isQuarantined: false })
+}
+
+const resumed = (life: Life, decision: Decision, context: Context): Step =>
+  decide(
+    life,
+    decision.kept === undefined || life.state._tag === "Held"
+      ? decision.settlement
+      : remaining(decision, decision.kept.settlement, context),
+    context
+  )
+
+const taken = (life: Life, decision: Decision): Step => {
+  const { redelivery } = life.history
+  if (redelivery === undefined || redelivery === "separate") return at(life, over)
+  // The adapter repeats only an ack: it alone knows whether it published a copy.
+  const settlement = goesBack(decision.settlement) ? decision.settlement : Settlement.Ack
+  const settled: Life = { ...life, state: { _tag: "Settling", decision: { ...decision, settlement } } }
+  return redelivery === "lost" ? remember(settled) : repeatOn(settled, redelivery, true)
+}
+
+const failed = (
+  life: Life,
+  decision: Decision,
+  { fate, smaller }: Pick<SettleFailure, "fate" | "smaller">,
+  context: Context
+): Step => {
+  // A redelivery that is handled separately replaces this one.
+  if (fate === "lost" || life.history.redelivery === "separate") {
+    const losses = decision.losses + 1
+    const tryAt = context.now + (losses < 2 ? 0 : Math.min(pauses.first * 2 ** (losses - 2), pauses.longest))
+    return lose({ ...life, state: { _tag: "Settling", decision: { ...decision, losses, tryAt } } })
+  }
+  if (fate === "rejected") {
+    const adopted = adopt(life)
+    return context.isStopping ? lose(adopted) : rejected(adopted, decision, smaller !== false, context)
+  }
+  return context.isStopping ? lose(life) : at(adopt(life), { _tag: "Held", decision })
+}
+
+/** The broker rejects this settlement: a smaller copy is tried, then the end of its delay here, then quarantine. */
+const rejected = (life: Life, decision: Decision, maySmaller: boolean, context: Context): Step => {
+  const { kept, settlement } = decision
+  const smaller = maySmaller ? cutMore(settlement) : undefined
+  if (smaller !== undefined) return decide(life, smaller, context)
+  const native = withoutCopy(settlement)
+  if (native !== undefined)
+    return keep(life, decision, { settlement: native, pause: delayOf(settlement), isQuarantined: false })
+  if (kept?.isQuarantined === true)
+    return keep(
+      life,
+      { ...decision, settlement: kept.settlement },
+      { ...kept, pause: Math.min(2 * kept.pause, pauses.longest) }
+    )
+  const whole = { ...settlement, ...("cut" in settlement ? { cut: undefined } : {}) }
+  return keep(life, { ...decision, settlement: whole }, { settlement: whole, pause: pauses.first, isQuarantined: true })
+}
+
+const keep = (life: Life, decision: Decision, kept: Kept): Step =>
+  at(life, { _tag: "Kept", decision: { ...decision, kept } })
+
+/** A delivery that a handler or the adapter has ends with that; any other ends at once. */
+const lost = (life: Life): Step => {
+  const { history, state } = life
+  const marked: Life = history.isLost ? life : { ...life, history: { ...history, isLost: true } }
+  const isBusy = state._tag === "Running" || state._tag === "Decided" || state._tag === "Settling"
+  return isBusy ? { life: marked, effects: none } : lose(marked)
+}
+
+/** Ends a lost delivery. Its decision, if any, is repeated on the redelivery: the one that has arrived, or the next. */
+const lose = (life: Life): Step => {
+  const { history, state } = life
+  const { redelivery } = history
+  if (redelivery === "separate") return at(life, over)
+  return typeof redelivery === "object" && "decision" in state ? repeatOn(life, redelivery, false) : remember(life)
+}
+
+const redelivered = (life: Life, delivery: Delivery, context: Context): Step => {
+  const { history, state } = life
+  // It was sent before this delivery, and is not settled.
+  if (!(context.isBound && history.isLost) && delivery.attempts < brokerAttempts(life)) return { life, effects: none }
+  if (state._tag === "Settling") {
+    const { due, settlement } = state.decision
+    const isCopied = settlement._tag === "Retry" && context.copiesRetries
+    // A returned message is a new delivery, unless it arrives before it is due, or while its copy exists.
+    const isSame = !goesBack(settlement) || isCopied || history.isLost || due > context.now
+    if (isSame) return { life: { ...life, history: { ...history, redelivery: delivery } }, effects: none }
+    const before = typeof history.redelivery === "object" ? loseRedelivery(life) : life
+    const separate: Life = { ...before, history: { ...before.history, redelivery: "separate" } }
+    return { life: separate, effects: [...noteOf(before, state.decision, context), { _tag: "Separate" }] }
+  }
+  // If other consumers had the message in between, it may have to run alone, or not at all.
+  if (isUnbegun(state) && continued(delivery, countsOf(life)).attempts > life.delivery.attempts) {
+    const { effects, life: ended } = lost(life)
+    return { life: ended, effects: [...effects, { _tag: "Separate" }] }
+  }
+  return { life: replace(life, delivery), effects: none }
+}
+
+/** The redelivery takes the place of the delivery. */
+const replace = (life: Life, redelivery: Delivery): Life => {
+  const delivery = continued(redelivery, countsOf(life))
+  const uncounted = redelivery.attempts - delivery.attempts
+  return { ...life, delivery, history: { ...life.history, uncounted, isLost: false } }
+}
+
+/** A redelivery that arrived during a failed settlement takes the place of the delivery. */
+const adopt = (life: Life): Life => {
+  const { redelivery } = life.history
+  if (typeof redelivery !== "object") return life
+  return replace({ ...life, history: { ...life.history, redelivery: undefined } }, redelivery)
+}
+
+const loseRedelivery = (life: Life): Life => {
+  const { delivery, history } = life
+  if (typeof history.redelivery !== "object") return life
+  return {
+    ...life,
+    history: { ...history, uncounted: history.redelivery.attempts - delivery.attempts, redelivery: "lost" }
+  }
+}
+
+/** Ends the delivery, and begins the life of its redelivery with the same decision. */
+const repeatOn = (life: Life, redelivery: Delivery, endsDuplicate: boolean): Step => {
+  const { delivery, history } = replace(life, redelivery)
+  const prior = { ...(decided(life) ?? decisionOf(life.state)!), kept: undefined }
+  const next: Life = {
+    delivery,
+    state: waiting,
+    history: { ...ordinary, uncounted: history.uncounted, prior, endsDuplicate }
+  }
+  return { life: { ...life, state: over }, effects: [{ _tag: "Repeat", life: next }] }
+}
+
+const remember = (life: Life): Step => ({
+  life: { ...life, state: over },
+  effects: [{ _tag: "Remember", memory: { ...countsOf(life), decision: decided(life), isLost: true } }]
+})
+
+/** Remembers the attempts of a returned message for which the broker counts too many. */
+const noteOf = (life: Life, { isBegun, settlement }: Decision, { countsReleases }: Context): ReadonlyArray<Effect> => {
+  const { history } = life
+  if (!goesBack(settlement) || history.redelivery === "separate") return none
+  // A repeated settlement counts as the first one did.
+  const isUncounted = settlement._tag === "Release" && countsReleases && !isBegun && history.prior === undefined
+  if (!isUncounted && history.uncounted === 0) return none
+  const counts = countsOf(life)
+  const memory: Memory = {
+    ...counts,
+    // The next delivery is a new attempt, unless this one was not run.
+    brokerAttempts: isUncounted ? counts.brokerAttempts : counts.brokerAttempts - 1,
+    // The next delivery of a retry is the retry itself, which is not repeated.
+    decision: settlement._tag === "Retry" ? undefined : decided(life),
+    isLost: false
+  }
+  return [{ _tag: "Remember", memory }]
+}
+
+/** Returns the decision to repeat: of this delivery or an earlier one. A release decides nothing. */
+const decided = ({ history, state }: Life): Decision | undefined =>
+  [decisionOf(state), history.prior]
+    .filter((decision) => decision !== undefined)
+    .filter(({ settlement }) => settlement._tag !== "Release")
+    .map((decision) => (decision.kept === undefined ? decision : { ...decision, kept: undefined }))[0]
+
+const brokerAttempts = ({ delivery, history }: Life): number => delivery.attempts + history.uncounted
+
+const countsOf = (life: Life): Pick<Memory, "id" | "attempts" | "brokerAttempts"> => ({
+  id: life.delivery.metadata.id,
+  attempts: life.delivery.attempts,
+  brokerAttempts: brokerAttempts(life)
+})
+
+/**
+ * Returns the delivery with the attempts of its predecessor, because an unfinished delivery and its redelivery are one
+ * attempt. Deliveries to other consumers in between count.
+ */
+const continued = (delivery: Delivery, before: Pick<Memory, "attempts" | "brokerAttempts">): Delivery => {
+  const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)
+  // `native` may be a getter of a class, which a spread does not copy.
+  return attempts === delivery.attempts ? delivery : { ...delivery, attempts, native: delivery.native }
+}
+
+/** Returns the settlement with the rest of its delay. */
+const remaining = ({ due }: Decision, settlement: Settlement.Settlement, { now }: Context): Settlement.Settlement =>
+  settlement._tag === "Retry"
+    ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)
+    : settlement
+
+const delayOf = (settlement: Settlement.Settlement): number => ("delay" in settlement ? settlement.delay : 0)
+
+/** Whether the settlement returns the message to its queue. */
+const goesBack = ({ _tag }: Settlement.Settlement): boolean => _tag === "Retry" || _tag === "Release"
+
+/** Returns the settlement with a smaller copy; `undefined` if it publishes no copy, or none can be smaller. */
+const cutMore = (settlement: Settlement.Settlement): Settlement.Settlement | undefined => {
+  const { _tag } = settlement
+  if (_tag === "Ack" || _tag === "Drop" || (_tag === "Release" && settlement.delay === 0)) return undefined
+  const cut = truncations[settlement.cut === undefined ? 0 : truncations.indexOf(settlement.cut) + 1]
+  return cut === undefined ? undefined : { ...settlement, cut }
+}
+
+/** Returns how to settle a delayed message without a copy, after its delay; `undefined` for all others. */
+const withoutCopy = (settlement: Settlement.Settlement): Settlement.Settlement | undefined => {
+  if (delayOf(settlement) === 0) return undefined
+  return settlement._tag === "Retry" ? Settlement.Retry(0, settlement.error) : Settlement.Release()
+}

@@ -1,0 +1,158 @@
+/**
+ * Every sequence of events of one copy up to a length: its deliveries, their settlements, and what the broker answers. What must
+ * hold is checked after each event.
+ */
+import * as Lifecycle from "../../src/consume/Lifecycle.ts"
+import * as Settlement from "../../src/message/Settlement.ts"
+import { delivery } from "../items.ts"
+
+const letter = Settlement.DeadLetter("undecodable", "q.dlq", { name: "Error", message: "no" })
+const verdicts = [Settlement.Ack, Settlement.Retry(0), Settlement.Retry(500), letter]
+
+/** A copy: the life of its delivery, or what is remembered of a lost one. */
+interface Copy {
+  readonly life: Lifecycle.Life | undefined
+  readonly memory: Lifecycle.Memory | undefined
+  readonly deliveries: number
+  readonly now: number
+  /** The first decision of its handler that the broker has not carried out. */
+  readonly decided: Settlement.Settlement["_tag"] | undefined
+  /** Whether the broker has carried it out, and only a duplicate must be acked. */
+  readonly isDone: boolean
+}
+
+const fresh: Copy = { life: undefined, memory: undefined, deliveries: 0, now: 1000, decided: undefined, isDone: false }
+
+/** The events that can happen next. A message with a prior decision runs no handler: the engine repeats the decision. */
+const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lifecycle.Event | "Deliver"> => {
+  // What is settled has left the queue, unless a duplicate of it was lost.
+  if (life === undefined || life.state._tag === "Over") return isDone && memory?.isLost !== true ? [] : ["Deliver"]
+  const { history, state } = life
+  const redelivered: Lifecycle.Event = { _tag: "Redelivered", delivery: delivery("a", { attempts: deliveries + 1 }) }
+  const always: ReadonlyArray<Lifecycle.Event> = [{ _tag: "Lost" }, redelivered]
+  switch (state._tag) {
+    case "Waiting":
+      return history.prior === undefined
+        ? [...always, { _tag: "Started" }, { _tag: "Concluded", settlement: Settlement.Release() }]
+        : [...always, { _tag: "Repeated" }]
+    case "Decoding":
+      return [...always, { _tag: "DecodingEnded" }]
+    case "Running":
+      return [...always, ...verdicts.map((settlement) => ({ _tag: "Concluded", settlement }) as const)]
+    case "Decided":
+      return [...always, { _tag: "Sent" }]
+    case "Settling":
+      return [
+        ...always,
+        { _tag: "Taken" },
+        ...(["lost", "transient", "rejected"] as const).map((fate) => ({ _tag: "Failed", fate }) as const),
+        { _tag: "Failed", fate: "rejected", smaller: false },
+        ...(typeof history.redelivery === "object" ? [{ _tag: "RedeliveryLost" } as const] : [])
+      ]
+    case "Held":
+      return [...always, { _tag: "Resumed" }]
+    default:
+      return [...always, { _tag: "Resumed" }, { _tag: "Stopped" }]
+  }
+}
+
+const context = { isStopping: false, isBound: true, countsReleases: true, copiesRetries: false }
+
+/** What is wrong with a step; `undefined` if nothing is. */
+const wrongWith = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecycle.Step): string | undefined => {
+  const { history, state } = copy.life!
+  const before = Lifecycle.decisionOf(state)
+  const settlement = Lifecycle.decisionOf(life.state)?.settlement._tag
+  const required = copy.isDone ? "Ack" : copy.decided
+  const isOver = life.state._tag === "Over"
+  const memory = effects.find((effect) => effect._tag === "Remember")?.memory
+  const repeat = effects.find((effect) => effect._tag === "Repeat")?.life.history.prior?.settlement._tag
+  switch (event._tag) {
+    case "Sent":
+      return required === undefined || settlement === required
+        ? undefined
+        : `sends ${settlement}, decided was ${required}`
+    case "Started":
+      return required === undefined ? undefined : `a handler runs after ${required}`
+    case "Redelivered": {
+      const isSeparate = effects.some(({ _tag }) => _tag === "Separate")
+      const goesBack = before?.settlement._tag === "Retry" || before?.settlement._tag === "Release"
+      return isSeparate && before !== undefined && !goesBack ? "a handler runs again during the settlement" : undefined
+    }
+    case "Taken": {
+      if (typeof history.redelivery === "object" && repeat === undefined) return "leaves a redelivery unsettled"
+      if (history.redelivery === "lost" && memory === undefined) return "forgets a lost redelivery"
+      const isReturned = before?.settlement._tag === "Retry" && !history.isLost && before.due === 0
+      return isReturned && repeat === "Retry" ? "returns a message twice" : undefined
+    }
+    case "Lost": {
+      const isBusy = state._tag === "Running" || state._tag === "Decided" || state._tag === "Settling"
+      if (isBusy === isOver) return isBusy ? "ends a delivery that is busy" : "keeps a lost delivery"
+    }
+  }
+  if (!isOver || history.redelivery === "separate") return undefined
+  const records = [
+    ...(memory?.isLost === true ? [memory.decision?.settlement._tag] : []),
+    ...(repeat === undefined ? [] : [repeat])
+  ]
+  if (records.length !== 1) return `is lost with ${records.length} records`
+  if (memory !== undefined && records[0] === "Release") return "remembers a release"
+  return required === undefined || records[0] === required
+    ? undefined
+    : `remembers ${records[0]}, decided was ${required}`
+}
+
+const deliver = (copy: Copy): Copy => {
+  const deliveries = copy.deliveries + 1
+  const arrived = delivery("a", { attempts: deliveries })
+  const recalled = copy.memory && Lifecycle.recall(copy.memory, arrived)
+  const life = { history: Lifecycle.ordinary, delivery: arrived, ...recalled, state: Lifecycle.waiting }
+  return { ...copy, life, memory: undefined, deliveries }
+}
+
+const after = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecycle.Step): Copy => {
+  const memory = effects.find((effect) => effect._tag === "Remember")?.memory ?? copy.memory
+  const repeat = effects.find((effect) => effect._tag === "Repeat")?.life
+  const isTaken = event._tag === "Taken"
+  const settlement = Lifecycle.decisionOf(copy.life!.state)?.settlement._tag
+  const goesBack = settlement === "Retry" || settlement === "Release"
+  // After its return, the message has another attempt, unless its redelivery has arrived before.
+  const isReturned = isTaken && goesBack && repeat === undefined && memory?.isLost !== true
+  const isAnew = isReturned || (life.history.redelivery === "separate" && copy.life!.history.redelivery !== "separate")
+  const decided =
+    event._tag === "Concluded" && event.settlement._tag !== "Release" ? event.settlement._tag : copy.decided
+  return {
+    ...copy,
+    life: repeat ?? life,
+    memory,
+    deliveries: copy.deliveries + (event._tag === "Redelivered" ? 1 : 0),
+    decided: isAnew ? undefined : decided,
+    isDone: !isAnew && (copy.isDone || (isTaken && !goesBack))
+  }
+}
+
+/** Explores all sequences up to a length. Returns their number, and those that break what must hold. */
+export const explore = (length: number) => {
+  let sequences = 0
+  const violations: Array<string> = []
+  const visit = (copy: Copy, past: ReadonlyArray<string>): void => {
+    if (past.length === length || violations.length > 5) return void sequences++
+    const events = eventsOf(copy)
+    if (events.length === 0) return void sequences++
+    for (const event of events) {
+      if (event === "Deliver") {
+        visit(deliver(copy), past)
+        continue
+      }
+      const pause = event._tag === "Resumed" ? (Lifecycle.decisionOf(copy.life!.state)?.kept?.pause ?? 0) : 0
+      const now = copy.now + pause
+      const step = Lifecycle.step(copy.life!, event, { ...context, now })
+      const line = "settlement" in event ? `${event._tag} ${event.settlement._tag}` : event._tag
+      const wrong = wrongWith(copy, event, step)
+      if (wrong === undefined) visit({ ...after(copy, event, step), now }, [...past, line])
+      else violations.push([...past, line, wrong].join(", "))
+    }
+  }
+  visit(fresh, [])
+  return { sequences, violations }
+}
