@@ -48,7 +48,7 @@ export type State =
   | { readonly _tag: "Waiting" | "Decoding" | "Running" | "Over" }
   | { readonly _tag: "Decided" | "Settling" | "Held" | "Kept"; readonly decision: Decision }
 
-/** What is unusual about a delivery; {@link ordinary} for almost all. */
+/** The unusual facts of a delivery; {@link ordinary} for almost all. */
 export interface History {
   /** Whether its connection or lease is lost, so the broker redelivers the message. */
   readonly isLost: boolean
@@ -69,7 +69,7 @@ export interface Life {
   readonly history: History
 }
 
-/** What happens to a delivery. */
+/** Events of a delivery. */
 export type Event =
   | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
   /** Its run has ended, or it needs none. */
@@ -89,7 +89,7 @@ export type Event =
   /** The consumer stops: closing the subscription returns what is kept. */
   | { readonly _tag: "Stopped" }
 
-/** What an event may depend on. */
+/** Facts that the outcome of an event may depend on. */
 export interface Context {
   /** Monotonic, in milliseconds. */
   readonly now: number
@@ -102,7 +102,7 @@ export interface Context {
   readonly copiesRetries: boolean
 }
 
-/** What is remembered of a copy until its redelivery. */
+/** The memory of a copy until its redelivery. */
 export interface Memory {
   /** The message's id: foreign copies may share a name. */
   readonly id: string
@@ -114,7 +114,7 @@ export interface Memory {
   readonly isLost: boolean
 }
 
-/** What the engine must do, besides what the state requires. */
+/** Actions of the engine in addition to those that the state requires. */
 export type Effect =
   | { readonly _tag: "Remember"; readonly memory: Memory }
   /** The redelivery that arrived during the settlement begins its life, with a prior decision. */
@@ -159,9 +159,11 @@ export const ordinary: History = {
 }
 
 // Shared, so a message that is acked allocates no state.
+/** The state of a delivery that has arrived. */
 export const waiting: State = { _tag: "Waiting" }
 const decoding: State = { _tag: "Decoding" }
 const running: State = { _tag: "Running" }
+/** The last state. */
 export const over: State = { _tag: "Over" }
 const acked: Decision = { settlement: Settlement.Ack, due: 0, losses: 0, tryAt: 0, isBegun: true, kept: undefined }
 const decidedAck: State = { _tag: "Decided", decision: acked }

@@ -5,12 +5,15 @@ import * as Log from "../port/Log.ts"
 import * as BoundedMap from "../runtime/BoundedMap.ts"
 import type { Timer, Timers } from "../runtime/Timers.ts"
 
+/** The clock and the writer of a failure log. */
 export interface Options {
+  /** Timers of the consumer. */
   readonly timers: Pick<Timers, "after" | "cancel" | "now">
   /** Writes a structured warning. */
   readonly warn: (message: string, annotations: Log.Annotations) => void
 }
 
+/** A running failure log. */
 export interface FailureLog {
   /** Logs a failure, or counts it for the next line of its pattern. `subject` names its message. */
   readonly add: (subject: Log.Annotations, error: ErrorSummary) => void
@@ -40,6 +43,7 @@ const otherPatterns = "(other patterns)"
 /** The most error texts whose pattern is cached: in an outage, most failures have the same few texts. */
 const maxTexts = 100
 
+/** Makes a log without failures. */
 export const make = ({ timers, warn }: Options): FailureLog => {
   const pendings = new Map<string, Pending>()
   const patterns = BoundedMap.make<string>(maxTexts)

@@ -11,6 +11,7 @@ import * as Thenable from "../message/Thenable.ts"
 import type { Settlement } from "../message/Settlement.ts"
 import * as Warnings from "./Warnings.ts"
 
+/** Reports the events of one consumer. */
 export interface Reporter {
   /** Whether there is a hook. Without one, callers need not report arrivals and acks. */
   readonly isWatched: boolean
@@ -35,11 +36,13 @@ export interface Reporter {
   readonly close: () => void
 }
 
+/** The hook and the log of a reporter. */
 export interface Options extends Warnings.Options {
   /** The audit hook; `undefined`: only the log is written. */
   readonly hook: Hook | undefined
 }
 
+/** Makes the reporter of a consumer. */
 export const make = (options: Options): Reporter => {
   const { hook, queue } = options
   const warnings = Warnings.make(options)

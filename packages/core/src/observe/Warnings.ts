@@ -12,7 +12,9 @@ import type { Settlement } from "../message/Settlement.ts"
 import * as FailureLog from "./FailureLog.ts"
 import type { HandlerRuntime } from "../runtime/HandlerRuntime.ts"
 
+/** The queue and the writers of the lines. */
 export interface Options extends FailureLog.Options, Pick<HandlerRuntime, "wallClock"> {
+  /** The name of the queue. */
   readonly queue: string
   /** Writes a structured line at the level of information. */
   readonly info: FailureLog.Options["warn"]
@@ -23,6 +25,7 @@ export interface Options extends FailureLog.Options, Pick<HandlerRuntime, "wallC
 /** The part of a delivery that is logged. */
 type LoggedDelivery = Pick<Delivery, "attempts" | "metadata">
 
+/** The log lines of one consumer. */
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
   /** `call` settled the message before the handler failed. */
@@ -47,6 +50,7 @@ const lateLines = {
   Retry: "a handler failed after retry: the retry stands"
 } as const
 
+/** Makes the log lines of a consumer. */
 export const make = ({ info, queue, redact, timers, wallClock, warn }: Options): Warnings => {
   const failures = FailureLog.make({ timers, warn })
   const logged = new Set<string>()

@@ -10,6 +10,7 @@ import type * as Failure from "./Failure.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Settlement from "../message/Settlement.ts"
 
+/** Decides for one consumer, and keeps its dead-letter budget. */
 export interface Decider {
   /** Returns the failure of a message: the one passed to `message.fail`, otherwise the one of the handler. */
   readonly failure: (verdict: Verdict, thrown: Failure.Failure | undefined) => Failure.Failure | undefined
@@ -32,13 +33,17 @@ export interface Decider {
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
+/** The policy and the surroundings of a decider. */
 export interface Options {
   /** Returns a number from 0 to below 1. */
   readonly random: () => number
+  /** Reads a thrown value. */
   readonly readFailure: (error: unknown) => Failure.Failure
   /** Milliseconds since the epoch. */
   readonly wallClock: () => number
+  /** The name of the queue. */
   readonly queue: string
+  /** The policy of the queue. */
   readonly retry: RetryPolicy.RetryPolicy
   /** The delay of a retry when the handler and the policy give none, in milliseconds; `undefined`: 0. */
   readonly retryDelay: Delay | undefined
@@ -48,6 +53,7 @@ export interface Options {
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
 }
 
+/** Makes a decider with the whole budget. */
 export const make = ({
   budget,
   longest,

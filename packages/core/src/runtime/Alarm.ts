@@ -1,6 +1,7 @@
-/** One timer, which wakes at the earliest requested time. It may wake without work to do. */
+/** Alarms: one timer for many requests. */
 import type { Timer, Timers } from "./Timers.ts"
 
+/** Wakes at the earliest requested time, perhaps without work to do. */
 export class Alarm {
   readonly #timers: Pick<Timers, "now" | "after" | "cancel">
   readonly #wake: () => void

@@ -11,6 +11,7 @@ import type { Timers } from "./Timers.ts"
 import * as Failure from "../policy/Failure.ts"
 import * as StackTrace from "../policy/StackTrace.ts"
 
+/** The services of one consumer. */
 export interface HandlerRuntime {
   readonly timers: Timers
   /** Calls a user's function in the async context in which the consumer was created. */

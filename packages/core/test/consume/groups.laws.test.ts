@@ -62,7 +62,7 @@ describe("a core is found that", () => {
     [
       "keeps those behind a message that goes back",
       "groups",
-      "returnAfter(cut(group, item))",
+      "this.#giveBack(this.#cut(group, item))",
       "group.out.delete(item)"
     ],
     [
@@ -90,7 +90,7 @@ describe("a core is found that", () => {
       "rerun.has(group) ? undefined : settle(item, verdict)",
       "settle(item, verdict)"
     ],
-    ["runs single messages of a group side by side", "groups", "(!single && ", "("]
+    ["runs single messages of a group side by side", "groups", "!single && ", ""]
   ])("%s", async (_, file, text, replacement) => {
     const patch = { file: fileOf(file), text, replacement }
     const mutant: typeof Laws = await import(

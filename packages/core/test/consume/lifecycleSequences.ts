@@ -88,7 +88,9 @@ const wrongWith = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecy
     case "Lost": {
       const isBusy = state._tag === "Running" || state._tag === "Decided" || state._tag === "Settling"
       if (isBusy === isOver) return isBusy ? "ends a delivery that is busy" : "keeps a lost delivery"
+      break
     }
+    default:
   }
   if (!isOver || history.redelivery === "separate") return undefined
   const records = [

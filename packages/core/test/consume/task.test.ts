@@ -3,8 +3,8 @@ import type * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
 import * as Delay from "../../src/message/Delay.ts"
 import type { Received } from "../../src/message/Handler.ts"
 import * as fc from "fast-check"
-import type { Group } from "../../src/consume/internal/groups.ts"
-import type { Item } from "../../src/consume/internal/item.ts"
+
+import type { Group, Item } from "../../src/consume/internal/item.ts"
 import { Task } from "../../src/consume/internal/task.ts"
 import { delivery, item } from "../items.ts"
 
@@ -138,7 +138,9 @@ describe("task", () => {
     let asked = 0
     const plain = item("a")
     const get = () => Object.freeze({ memory: ++asked })
-    const facts = { ...plain, delivery: Object.defineProperty({ ...plain.delivery }, "native", { get }) }
+    const facts = Object.assign(item("a"), {
+      delivery: Object.defineProperty({ ...plain.delivery }, "native", { get })
+    })
     const options = { queue: "work", longest: 0, onFinal: () => {}, onIgnored: () => {} }
     const message = new Task(options, [facts], 0, () => {}).toMessage()
     assert.strictEqual(asked, 0)

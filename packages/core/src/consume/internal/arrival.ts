@@ -20,7 +20,8 @@ import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress, Suspects } from "./scheduler.ts"
+import type { Progress } from "../../runtime/Progress.ts"
+import type { Suspects } from "./scheduler.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
@@ -189,7 +190,7 @@ export const make = (dependencies: Dependencies): Arrival => {
 }
 
 /** Time limit of a codec, in milliseconds. */
-export const decodeTimeout = 30_000
+const decodeTimeout = 30_000
 
 /** Exactly one of these is called for a body, unless its delivery is lost or returned first. */
 interface Ends {

@@ -15,11 +15,11 @@ import type { Flow } from "./flow.ts"
 import { Item } from "./item.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress } from "./scheduler.ts"
+import type { Progress } from "../../runtime/Progress.ts"
 import * as Settler from "./settler.ts"
 
 /** How many deliveries are in which condition. */
-export interface Counts {
+interface Counts {
   readonly inFlight: number
   /** Lost with their connection or lease, while a handler or a settlement still has them. */
   readonly lost: number
@@ -116,6 +116,8 @@ class InFlight implements Deliveries {
       onSettled: (item) => this.#onSettled(item),
       onFailed: (item, failure) => this.#onFailed(item, failure),
       onLeaseLost: (item, { error, fate }) => {
+        // Its connection was lost during the extension.
+        if (item.state === Lifecycle.over) return
         reporter.leaseLost(item.delivery, error)
         if (fate === "lost") this.#advance(item, { _tag: "Lost" })
       },
@@ -247,7 +249,8 @@ class InFlight implements Deliveries {
     if (item.history.isLost === isLost) return
     this.counts.lost += isLost ? -1 : 1
     const { flow, isLeased } = this.#dependencies
-    if (!isLeased) isLost ? this.#copies.delete(item) : this.#copies.add(item)
+    if (!isLeased && isLost) this.#copies.delete(item)
+    else if (!isLeased) this.#copies.add(item)
     if (isLost) flow.update()
   }
 

@@ -8,7 +8,6 @@ import type { Timer } from "../../runtime/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
 import type { Batcher } from "./batcher.ts"
-import type { Counts } from "./deliveries.ts"
 import type { SubscriptionRef } from "./item.ts"
 import type { Groups } from "./groups.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
@@ -51,7 +50,7 @@ export interface Flow {
 
 /** The parts of a consumer that count its messages. Each figure has one owner. */
 export interface Parts {
-  readonly deliveries: { readonly counts: Pick<Counts, "inFlight" | "lost" | "kept" | "held"> }
+  readonly deliveries: { readonly counts: { readonly [Count in "inFlight" | "lost" | "kept" | "held"]: number } }
   readonly batcher: Pick<Batcher, "size" | "suspects">
   readonly groups: Pick<Groups, "behind">
   readonly arrival: { readonly decoding: () => number }

@@ -6,7 +6,19 @@ import type { DeliveryId } from "../../policy/BackoffState.ts"
 import type { Subscription } from "../../port/Broker.ts"
 import type * as Bag from "../../runtime/Bag.ts"
 import * as Lifecycle from "../Lifecycle.ts"
-import type { Group } from "./groups.ts"
+
+/** The messages of one group that are in flight. */
+export interface Group {
+  readonly name: string
+  /** The messages that are being decoded, wait for their batch, run or are being settled, in order. */
+  readonly out: Set<Item>
+  /** Later messages, each with the function that lets it proceed. */
+  readonly behind: Array<{ readonly item: Item; readonly isAlone: boolean; readonly go: () => void }>
+  /** Those of `out` that are returned because an earlier one is. */
+  readonly following: Set<Item>
+  /** Whether no message may join `out`: a handler has begun one of them, or one must run alone. */
+  isClosed: boolean
+}
 
 /** The subscription; `undefined` until it is open. Nothing is delivered before. */
 export interface SubscriptionRef {

@@ -8,14 +8,14 @@ import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../runtime/Bag.ts"
 import type { Deliveries } from "./deliveries.ts"
-import type { Item } from "./item.ts"
+import type { Group, Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
-import { follow, type Group } from "./groups.ts"
+import { follow } from "./groups.ts"
 import { isWrongHandler } from "./received.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { Done, Run } from "./runHandler.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress } from "./scheduler.ts"
+import type { Progress } from "../../runtime/Progress.ts"
 import * as Task from "./task.ts"
 
 /** Runs the handler once, through `within` if given, and calls `done` once with the outcome. */
@@ -114,27 +114,36 @@ const ordering = (
   }
 }
 
+/** Calls `onFailed` for each message that ends with anything but an ack. */
+const counting =
+  (deliveries: Dependencies["deliveries"], onFailed: () => void): Deliveries["conclude"] =>
+  (item, verdict, failure) => {
+    const settlement = deliveries.conclude(item, verdict, failure)
+    if (settlement._tag !== "Ack") onFailed()
+    return settlement
+  }
+
+const taskOptionsOf = (
+  { deliveries, longest, queue, reporter }: Dependencies,
+  conclude: Deliveries["conclude"]
+): Task.Options => ({
+  queue,
+  longest,
+  onFinal: (item, verdict) => {
+    conclude(item, verdict, undefined)
+    deliveries.flush()
+  },
+  onIgnored: (item, call) => reporter.ignored(item?.delivery, call)
+})
+
 /** `onFailed` is called for each message that ends with anything but an ack. */
 export const make = (dependencies: Dependencies, onFailed: () => void): Runs => {
   const { deliveries, jobTime, onWrongHandler, progress, reporter, retry, runHandler, readFailure, watch } =
     dependencies
   const running = Bag.make<Task.Task>()
 
-  const conclude: Deliveries["conclude"] = (item, verdict, failure) => {
-    const settlement = deliveries.conclude(item, verdict, failure)
-    if (settlement._tag !== "Ack") onFailed()
-    return settlement
-  }
-
-  const taskOptions: Task.Options = {
-    queue: dependencies.queue,
-    longest: dependencies.longest,
-    onFinal: (item, verdict) => {
-      conclude(item, verdict, undefined)
-      deliveries.flush()
-    },
-    onIgnored: (item, call) => reporter.ignored(item?.delivery, call)
-  }
+  const conclude = counting(deliveries, onFailed)
+  const taskOptions = taskOptionsOf(dependencies, conclude)
 
   /** `reruns` counts earlier runs for these messages. */
   const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {

@@ -4,7 +4,7 @@
  */
 import * as Settlement from "../../message/Settlement.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
-import type { Timer } from "../../runtime/Timers.ts"
+import type { Progress } from "../../runtime/Progress.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Item } from "./item.ts"
@@ -141,7 +141,7 @@ export class Suspects {
   #hasGathered = false
   /** Whether the others were returned for the one that runs next. */
   #isCleared = false
-  #timer: Timer | undefined = undefined
+  #isGathering = false
 
   constructor(dependencies: SuspectsDependencies, onGathered: () => void) {
     this.#dependencies = dependencies
@@ -170,8 +170,10 @@ export class Suspects {
 
   /** Waits for the others, because one is drawn at random: the first of a queue would be the same after each crash. */
   #gather(): undefined {
-    this.#timer ??= this.#dependencies.timers.after(gatherTime, () => {
-      this.#timer = undefined
+    if (this.#isGathering) return
+    this.#isGathering = true
+    this.#dependencies.timers.after(gatherTime, () => {
+      this.#isGathering = false
       this.#hasGathered = true
       this.#onGathered()
     })
@@ -227,41 +229,5 @@ export class YieldBudget {
     return this.#failed === 0
       ? maxBatches
       : Math.min(maxBatches, Math.ceil((maxFailed * Math.max(1, this.#begun)) / this.#failed))
-  }
-}
-
-/** When a consumer last made progress, and when it is idle. */
-export class Progress {
-  /**
-   * The last progress, in monotonic milliseconds: a message arrived at an idle consumer, a handler began, or a batch or a
-   * settlement ended.
-   */
-  last = 0
-  readonly #isBusy: () => boolean
-  #waiting: Array<() => void> = []
-
-  constructor(isBusy: () => boolean) {
-    this.#isBusy = isBusy
-  }
-
-  /** Must be called when a run begins, or a message arrives at an idle consumer. */
-  begun(now: number): void {
-    this.last = now
-  }
-
-  /** Must be called when a batch or a settlement has ended, so the consumer may be idle. */
-  moved(now: number): void {
-    this.last = now
-    if (this.#waiting.length > 0) this.#check()
-  }
-
-  whenIdle = (callback: () => void): void => {
-    this.#waiting.push(callback)
-    this.#check()
-  }
-
-  #check(): void {
-    if (this.#isBusy()) return
-    for (const callback of this.#waiting.splice(0)) callback()
   }
 }

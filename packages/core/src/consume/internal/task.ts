@@ -8,8 +8,7 @@ import type * as Delay from "../../message/Delay.ts"
 import type { Batch, Received } from "../../message/Handler.ts"
 import type { Run } from "./runHandler.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
-import type { Group } from "./groups.ts"
-import type { Item } from "./item.ts"
+import type { Group, Item } from "./item.ts"
 import { ReceivedBatch, ReceivedMessage } from "./received.ts"
 
 export interface Options {
