@@ -1,6 +1,7 @@
 /** Makes deliveries and items for tests. */
 import type { Delivery } from "../src/message/Delivery.ts"
-import { Item } from "../src/consume/internal/item.ts"
+import { itemOf } from "../src/consume/internal/deliveries.ts"
+import type { Item } from "../src/consume/internal/item.ts"
 import * as Lifecycle from "../src/consume/Lifecycle.ts"
 import * as Metadata from "../src/message/Metadata.ts"
 
@@ -13,8 +14,11 @@ export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => 
   ...more
 })
 
-export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item =>
-  Object.assign(new Item(delivery(id, more), Lifecycle.ordinary, id), { body: id, arrived })
+export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item => ({
+  ...itemOf(delivery(id, more), Lifecycle.ordinary, id),
+  body: id,
+  arrived
+})
 
 const context = { now: 0, isStopping: false, isBound: true, countsReleases: false, copiesRetries: false }
 

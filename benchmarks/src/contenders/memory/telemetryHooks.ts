@@ -7,7 +7,7 @@ type Change = readonly [from: string, to: string]
 
 /** By the file in `consume/internal`. */
 export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
-  "scheduler.ts": [
+  "runs.ts": [
     ["task.watched = watch?.run(\n      items.map(({ delivery }) => delivery),\n      reruns\n    )\n", ""],
     ["watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure))", ""],
     ["runHandler(task, onEnded, task.watched?.within)", "runHandler(task, onEnded)"]
@@ -28,7 +28,7 @@ export const without = (file: string, text: string): string =>
 export const removal: Plugin = {
   name: "without-telemetry",
   setup: (build) => {
-    build.onLoad({ filter: /core\/src\/consume\/internal\/(scheduler|settler|runHandler)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /core\/src\/consume\/internal\/(runs|settler|runHandler)\.ts$/ }, ({ path }) => ({
       contents: without(basename(path), readFileSync(path, "utf8")),
       loader: "ts"
     }))

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Groups from "../../src/consume/internal/groups.ts"
-import { Item } from "../../src/consume/internal/item.ts"
+import { itemOf } from "../../src/consume/internal/deliveries.ts"
+import type { Item } from "../../src/consume/internal/item.ts"
 import * as Lifecycle from "../../src/consume/Lifecycle.ts"
 import { delivery, step } from "../items.ts"
 
@@ -12,8 +13,8 @@ it("one whose codec outlasts the batch in front of it stays behind those that wa
     unwait: () => {},
     giveBack: () => {}
   })
-  const [first, second, late] = ["first", "second", "late"].map(
-    (id, key) => new Item(delivery(id, { group: "a" }), Lifecycle.ordinary, key)
+  const [first, second, late] = ["first", "second", "late"].map((id, key) =>
+    itemOf(delivery(id, { group: "a" }), Lifecycle.ordinary, key)
   ) as [Item, Item, Item]
   groups.arrived(first, false, () => groups.ready(first))
   groups.arrived(second, false, () => groups.ready(second))

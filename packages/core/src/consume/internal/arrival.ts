@@ -20,7 +20,6 @@ import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress } from "../../runtime/Progress.ts"
 import type { Suspects } from "./scheduler.ts"
 
 export interface Arrival {
@@ -55,7 +54,7 @@ export interface Dependencies
   readonly reporter: Reporter
   readonly flow: Pick<Flow, "wants">
   readonly suspects: Pick<Suspects, "arrived">
-  readonly progress: Pick<Progress, "begun">
+  readonly progress: { readonly begun: (now: number) => void }
   /** The timers' time, read once per job of the event loop. */
   readonly jobTime: () => number
   /** Called when a message was added to the batcher. */

@@ -6,16 +6,16 @@ import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as Settlement from "../../message/Settlement.ts"
+import type { DeliveryId } from "../../policy/BackoffState.ts"
 import type { SettleFailure } from "../../port/Broker.ts"
 import * as Bag from "../../runtime/Bag.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import * as Copies from "./copies.ts"
 import type { Decider } from "../../policy/Decider.ts"
 import type { Flow } from "./flow.ts"
-import { Item } from "./item.ts"
+import type { Item } from "./item.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress } from "../../runtime/Progress.ts"
 import * as Settler from "./settler.ts"
 
 /** How many deliveries are in which condition. */
@@ -80,13 +80,29 @@ export interface Dependencies extends Settler.Options, Pick<HandlerRuntime, "wal
   readonly onUnwaited: (item: Item) => void
   /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
-  readonly progress: Pick<Progress, "moved">
+  readonly progress: { readonly moved: (now: number) => void }
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
 }
 
 /** A rejection is an answer, so the broker works. A lost delivery is no evidence either way. */
 const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
+
+/** Makes the item of a new delivery. */
+export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: DeliveryId): Item => ({
+  delivery,
+  state: Lifecycle.waiting,
+  history,
+  settlement: Settlement.Ack,
+  key,
+  body: undefined,
+  headers: undefined,
+  group: undefined,
+  name: undefined,
+  arrived: 0,
+  number: -1,
+  place: -1
+})
 
 export const make = (dependencies: Dependencies): Deliveries => new InFlight(dependencies)
 
@@ -131,7 +147,7 @@ class InFlight implements Deliveries {
   }
 
   add = (delivery: Delivery, history: Lifecycle.History = Lifecycle.ordinary): Item => {
-    const item = new Item(delivery, history, ++this.#lastKey)
+    const item = itemOf(delivery, history, ++this.#lastKey)
     this.#items.add(item)
     if (this.#dependencies.isLeased) this.#copies.add(item)
     this.counts.inFlight++

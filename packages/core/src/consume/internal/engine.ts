@@ -14,7 +14,6 @@ import * as Settlement from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
-import { Progress } from "../../runtime/Progress.ts"
 import * as Arrival from "./arrival.ts"
 import * as Batcher from "./batcher.ts"
 import * as Decider from "../../policy/Decider.ts"
@@ -82,7 +81,7 @@ export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
   const outlet: SubscriptionRef = { subscription: undefined }
   const jobTime = EventLoop.oncePerJob(timers.now)
-  const progress = new Progress(() => scheduler.batches() > 0 || deliveries.counts.inFlight > 0)
+  const progress = new Scheduler.Progress(() => scheduler.batches() > 0 || deliveries.counts.inFlight > 0)
 
   /** Resumes work after anything that held the consumer back has changed. */
   const wake = (): void => {

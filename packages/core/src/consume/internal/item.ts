@@ -1,11 +1,35 @@
 /** A delivery inside the consumer, from its arrival until it is settled or lost. */
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Headers } from "../../message/Message.ts"
-import * as Settlement from "../../message/Settlement.ts"
+import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/BackoffState.ts"
 import type { Subscription } from "../../port/Broker.ts"
 import type * as Bag from "../../runtime/Bag.ts"
-import * as Lifecycle from "../Lifecycle.ts"
+import type * as Lifecycle from "../Lifecycle.ts"
+
+/** A message in flight. It serves as the request of its settlement, which saves an object per message. */
+export interface Item extends Bag.Member {
+  /** The delivery to settle. Only `Deliveries` changes this, `state` and `history`, as `Lifecycle.step` says. */
+  delivery: Delivery
+  state: Lifecycle.State
+  history: Lifecycle.History
+  /** Its settlement, once it is decided: adapters read it. */
+  settlement: Settlement
+  /** Identifies the delivery, not the message: a redelivery has another key. */
+  readonly key: DeliveryId
+  /** `undefined` until it is decoded. */
+  body: unknown
+  /** The headers that the codec decoded; `undefined`: those of the delivery. */
+  headers: Headers | undefined
+  /** The group that has it, out or behind; `undefined` without a group, or after it has left its group. */
+  group: Group | undefined
+  /** The adapter's name of the copy, while `Copies` has the item. Only `Copies` changes it. */
+  name: string | undefined
+  /** When it began to wait for its batch, in monotonic milliseconds. */
+  arrived: number
+  /** Its index in its `WaitQueue`. Only the queue changes it. */
+  number: number
+}
 
 /** The messages of one group that are in flight. */
 export interface Group {
@@ -23,35 +47,4 @@ export interface Group {
 /** The subscription; `undefined` until it is open. Nothing is delivered before. */
 export interface SubscriptionRef {
   subscription: Subscription | undefined
-}
-
-/** A message in flight. It serves as the request of its settlement, which saves an object per message. */
-export class Item implements Lifecycle.Life, Bag.Member {
-  /** The delivery to settle. Only `Deliveries` changes this, `state` and `history`. */
-  delivery: Delivery
-  state: Lifecycle.State = Lifecycle.waiting
-  history: Lifecycle.History
-  /** Its settlement, once it is decided: adapters read it. */
-  settlement: Settlement.Settlement = Settlement.Ack
-  /** Identifies the delivery, not the message: a redelivery has another key. */
-  readonly key: DeliveryId
-  /** `undefined` until it is decoded. */
-  body: unknown = undefined
-  /** The headers that the codec decoded; `undefined`: those of the delivery. */
-  headers: Headers | undefined = undefined
-  /** The group that has it, out or behind; `undefined` without a group, or after it has left its group. */
-  group: Group | undefined = undefined
-  /** The adapter's name of the copy, while `Copies` has the item. Only `Copies` changes it. */
-  name: string | undefined = undefined
-  /** When it began to wait for its batch, in monotonic milliseconds. */
-  arrived = 0
-  /** Its index in its `WaitQueue`. Only the queue changes it. */
-  number = -1
-  place = -1
-
-  constructor(delivery: Delivery, history: Lifecycle.History, key: DeliveryId) {
-    this.delivery = delivery
-    this.history = history
-    this.key = key
-  }
 }

@@ -15,7 +15,6 @@ import { isWrongHandler } from "./received.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { Done, Run } from "./runHandler.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import type { Progress } from "../../runtime/Progress.ts"
 import * as Task from "./task.ts"
 
 /** Runs the handler once, through `within` if given, and calls `done` once with the outcome. */
@@ -42,7 +41,7 @@ export interface Dependencies extends Pick<Task.Options, "queue" | "longest">, P
   readonly runHandler: RunHandler
   readonly deliveries: Pick<Deliveries, "conclude" | "flush" | "keepsPlace" | "settle">
   readonly flow: Pick<Flow, "isStopping">
-  readonly progress: Pick<Progress, "begun">
+  readonly progress: { readonly begun: (now: number) => void }
   /** The timers' time, read once per job of the event loop. */
   readonly jobTime: () => number
   readonly reporter: Reporter
