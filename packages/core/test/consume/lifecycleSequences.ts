@@ -23,24 +23,36 @@ interface Copy {
 
 const fresh: Copy = { life: undefined, memory: undefined, deliveries: 0, now: 1000, decided: undefined, isDone: false }
 
+const isLetter = ({ settlement }: Lifecycle.Decision): boolean => settlement._tag === "DeadLetter"
+
 /** The events that can happen next. A message with a prior decision runs no handler: the engine repeats the decision. */
 const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lifecycle.Event | "Deliver"> => {
   // What is settled has left the queue, unless a duplicate of it was lost.
   if (life === undefined || life.state._tag === "Over") return isDone && memory?.isLost !== true ? [] : ["Deliver"]
   const { history, state } = life
-  const redelivered: Lifecycle.Event = { _tag: "Redelivered", delivery: delivery("a", { attempts: deliveries + 1 }) }
-  const always: ReadonlyArray<Lifecycle.Event> = [{ _tag: "Lost" }, redelivered]
+  const redelivered = (more: number): Lifecycle.Event => ({
+    _tag: "Redelivered",
+    delivery: delivery("a", { attempts: deliveries + more })
+  })
+  // The second one comes after a delivery to another consumer.
+  const always = [{ _tag: "Lost" } as const, redelivered(1), redelivered(2)]
   switch (state._tag) {
     case "Waiting":
       return history.prior === undefined
-        ? [...always, { _tag: "Started" }, { _tag: "Concluded", settlement: Settlement.Release() }]
+        ? [
+            ...always,
+            { _tag: "Started" },
+            { _tag: "DecodingStarted" },
+            { _tag: "Concluded", settlement: Settlement.Release() }
+          ]
         : [...always, { _tag: "Repeated" }]
     case "Decoding":
       return [...always, { _tag: "DecodingEnded" }]
     case "Running":
       return [...always, ...verdicts.map((settlement) => ({ _tag: "Concluded", settlement }) as const)]
     case "Decided":
-      return [...always, { _tag: "Sent" }]
+      // The budget denies dead letters only.
+      return [...always, { _tag: "Sent" }, ...(isLetter(state.decision) ? [{ _tag: "Denied" } as const] : [])]
     case "Settling":
       return [
         ...always,
@@ -63,7 +75,8 @@ const wrongWith = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecy
   const { history, state } = copy.life!
   const before = Lifecycle.decisionOf(state)
   const settlement = Lifecycle.decisionOf(life.state)?.settlement._tag
-  const required = copy.isDone ? "Ack" : copy.decided
+  // A dead letter that the budget denies is decided again, after the message was released.
+  const required = copy.isDone ? "Ack" : settlement === "Release" ? undefined : copy.decided
   const isOver = life.state._tag === "Over"
   const memory = effects.find((effect) => effect._tag === "Remember")?.memory
   const repeat = effects.find((effect) => effect._tag === "Repeat")?.life.history.prior?.settlement._tag
@@ -121,20 +134,29 @@ const after = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecycle.
   // After its return, the message has another attempt, unless its redelivery has arrived before.
   const isReturned = isTaken && goesBack && repeat === undefined && memory?.isLost !== true
   const isAnew = isReturned || (life.history.redelivery === "separate" && copy.life!.history.redelivery !== "separate")
-  const decided =
-    event._tag === "Concluded" && event.settlement._tag !== "Release" ? event.settlement._tag : copy.decided
+  const isDecided = event._tag === "Concluded" && event.settlement._tag !== "Release"
+  // A denied dead letter decides nothing, unless an earlier delivery has decided.
+  const before = event._tag === "Denied" ? copy.life!.history.prior?.settlement._tag : copy.decided
+  const decided = isDecided ? event.settlement._tag : before
   return {
     ...copy,
     life: repeat ?? life,
     memory,
-    deliveries: copy.deliveries + (event._tag === "Redelivered" ? 1 : 0),
+    deliveries: event._tag === "Redelivered" ? event.delivery.attempts : copy.deliveries,
     decided: isAnew ? undefined : decided,
     isDone: !isAnew && (copy.isDone || (isTaken && !goesBack))
   }
 }
 
+/** A step of a sequence, for those who collect them. */
+export interface Transition {
+  readonly from: Lifecycle.State
+  readonly event: Lifecycle.Event
+  readonly step: Lifecycle.Step
+}
+
 /** Explores all sequences up to a length. Returns their number, and those that break what must hold. */
-export const explore = (length: number) => {
+export const explore = (length: number, onStep: (transition: Transition) => void = () => {}) => {
   let sequences = 0
   const violations: Array<string> = []
   const visit = (copy: Copy, past: ReadonlyArray<string>): void => {
@@ -149,6 +171,7 @@ export const explore = (length: number) => {
       const pause = event._tag === "Resumed" ? (Lifecycle.decisionOf(copy.life!.state)?.kept?.pause ?? 0) : 0
       const now = copy.now + pause
       const step = Lifecycle.step(copy.life!, event, { ...context, now })
+      onStep({ from: copy.life!.state, event, step })
       const line = "settlement" in event ? `${event._tag} ${event.settlement._tag}` : event._tag
       const wrong = wrongWith(copy, event, step)
       if (wrong === undefined) visit({ ...after(copy, event, step), now }, [...past, line])
