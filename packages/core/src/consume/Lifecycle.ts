@@ -338,7 +338,7 @@ const lose = (life: Life): Step => {
 
 const redelivered = (life: Life, delivery: Delivery, context: Context): Step => {
   const { history, state } = life
-  // It was sent before this delivery, and is not settled.
+  // An older one, which was sent before the delivery in flight and arrived after it, is ignored.
   if (!(context.isBound && history.isLost) && delivery.attempts < brokerAttempts(life)) return { life, effects: none }
   if (state._tag === "Settling") {
     const { due, settlement } = state.decision

@@ -12,7 +12,8 @@ const outcomeOf = (from: Lifecycle.State, { effects, life }: Lifecycle.Step): st
   const marks = [
     ...effects.map(({ _tag }) => _tag.toLowerCase()),
     ...(life.state === from && isLost ? ["lost"] : []),
-    ...(life.state === from && typeof redelivery === "object" ? ["pending"] : [])
+    ...(life.state === from && typeof redelivery === "object" ? ["pending"] : []),
+    ...(life.state === from && redelivery === "lost" ? ["pending lost"] : [])
   ]
   const next = life.state._tag === from._tag ? "same" : life.state._tag
   return marks.length === 0 ? next : `${next} (${[...new Set(marks)].join(", ")})`
@@ -20,7 +21,7 @@ const outcomeOf = (from: Lifecycle.State, { effects, life }: Lifecycle.Step): st
 
 const table = (): ReadonlyArray<string> => {
   const cells = new Map<string, Set<string>>()
-  Sequences.explore(8, ({ event, from, step }) => {
+  Sequences.explore(7, ({ event, from, step }) => {
     const key = `${event._tag} ${from._tag}`
     const known = cells.get(key) ?? new Set()
     cells.set(key, known.add(outcomeOf(from, step)))

@@ -67,7 +67,7 @@ describe("a step is found that", () => {
     )
     let found: ReadonlyArray<string> = []
     try {
-      found = mutant.explore(8).violations
+      found = mutant.explore(7).violations
     } catch (error) {
       // An event that the engine would not send in this state.
       assert.include(String(error), "Lifecycle.step: ")

@@ -34,8 +34,8 @@ const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lif
     _tag: "Redelivered",
     delivery: delivery("a", { attempts: deliveries + more })
   })
-  // The second one comes after a delivery to another consumer.
-  const always = [{ _tag: "Lost" } as const, redelivered(1), redelivered(2)]
+  // The second one comes after a delivery to another consumer, the third one was sent before the delivery in flight.
+  const always = [{ _tag: "Lost" } as const, redelivered(1), redelivered(2), redelivered(-1)]
   switch (state._tag) {
     case "Waiting":
       return history.prior === undefined
@@ -142,7 +142,7 @@ const after = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecycle.
     ...copy,
     life: repeat ?? life,
     memory,
-    deliveries: event._tag === "Redelivered" ? event.delivery.attempts : copy.deliveries,
+    deliveries: event._tag === "Redelivered" ? Math.max(event.delivery.attempts, copy.deliveries) : copy.deliveries,
     decided: isAnew ? undefined : decided,
     isDone: !isAnew && (copy.isDone || (isTaken && !goesBack))
   }
