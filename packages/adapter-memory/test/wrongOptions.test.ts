@@ -396,7 +396,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "connect, telemetry",
     () => connect(MemoryBroker.layer(), { telemetry: true } as Loose),
-    "connect: telemetry must be what OpenTelemetry.make() returns, or another telemetry, got true"
+    "connect: telemetry must be the result of OpenTelemetry.make(), or an object with the functions send and consumer, got true"
   ],
   [
     "connect, text",

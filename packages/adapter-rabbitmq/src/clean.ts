@@ -1,5 +1,5 @@
 /**
- * Stale objects: lists and removes the queues, exchanges and bindings of ours that a configuration does not use any more.
+ * Stale objects: lists and removes Requeue's queues, exchanges and bindings that a configuration does not use any more.
  *
  * A separate entry, so programs that only consume or publish do not load it.
  *
@@ -36,10 +36,10 @@ const open = (options: Options) =>
   })
 
 /**
- * Lists the objects of ours that a configuration does not use, with their messages. It changes nothing.
+ * Lists Requeue's objects on the server that a configuration does not use, with their messages. It changes nothing.
  *
- * `requests` are the queues of the configuration with their policies. "Stale" means only that these do not use the object:
- * another service may use a shared delay, and declares it again after it is removed.
+ * `requests` are the queues of the configuration with their policies. "Stale" means only that no request uses the object.
+ * Another service may share a delay queue. If that queue is removed, the service declares it again.
  */
 export const stale = (
   requests: ReadonlyArray<Adapter.PlanRequest>,

@@ -50,7 +50,7 @@ const within =
     Effect.isEffect(result) ? Effect.provideContext(result, context) : result
 
 /**
- * Makes a function whose handler gets one message at a time; it lives as long as the scope.
+ * Makes a Lambda function whose handler gets one message at a time. The function works until the Effect's scope closes.
  *
  * When to use: in a program that runs its own Effects on Lambda; otherwise use `SqsLambda.handler`.
  *

@@ -42,9 +42,12 @@ describe("a trial refuses", () => {
     [{ kinds: ["pull"] }, 'kinds[0] must be one of "push", "lease", "lossy", got "pull"'],
     [{ kinds: ["push", "push"] }, "kinds must name each kind once, got push, push"],
     [{ bodies: [] }, "bodies must be 1 to 100, got 0"],
-    [{ bodies: [1, 1n] }, "bodies[1] must be JSON that reads as it was written, got 1n"],
-    [{ bodies: [undefined] }, "bodies[0] must be JSON that reads as it was written, got undefined"],
-    [{ bodies: [{ at: new Date() }] }, "bodies[0] must be JSON that reads as it was written, got an object"]
+    [{ bodies: [1, 1n] }, "bodies[1] must be the same after JSON.stringify and JSON.parse, got 1n"],
+    [{ bodies: [undefined] }, "bodies[0] must be the same after JSON.stringify and JSON.parse, got undefined"],
+    [
+      { bodies: [{ at: new Date() }] },
+      "bodies[0] must be the same after JSON.stringify and JSON.parse, got an object. Replace dates"
+    ]
   ])("%o", async (change, message) => {
     const refused = await refusalOf(change)
     expect(refused.slice(0, prefix.length + message.length)).toBe(prefix + message)

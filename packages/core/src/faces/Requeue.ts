@@ -36,7 +36,7 @@ import * as Telemetry from "../observe/Telemetry.ts"
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
-/** A running puller. Leaving its `await using` block drains it. */
+/** A consumer without a handler: you pull its batches. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
   /** The next batch; `undefined` if none came within `wait` (default 5 s). Rejects with `PullerDrained` once drained. */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>

@@ -63,20 +63,19 @@ const make = (name: string, curve: Curve, { jitter = "none", max }: Options = {}
  */
 const uncapped = (name: string, backoff: Backoff, what: string, millis: number): Backoff => {
   if (backoff.max >= millis) return backoff
-  const problem = `max must be at least ${what}, got ${exact(backoff.max)}, and ${what} is ${exact(millis)}`
+  const write = writer(backoff.max, millis)
+  const problem = `max must be at least ${what} (${write(millis)}), got ${write(backoff.max)}`
   throw OptionNames.error(
     name,
     undefined,
     problem,
-    `Raise max, or lower ${what}: every delay would be ${exact(backoff.max)}`
+    `Raise max, or lower ${what}: every delay would be ${write(backoff.max)}`
   )
 }
 
-/** A duration as text, or in milliseconds where the text would round it. */
-const exact = (millis: number): string => {
-  const text = Delay.format(millis)
-  return Delay.ofText(text) === millis ? text : `${millis}ms`
-}
+/** Returns a function that writes these durations as text; in milliseconds if the text would round one of them. */
+const writer = (...durations: ReadonlyArray<number>): ((millis: number) => string) =>
+  durations.every((millis) => Delay.ofText(Delay.format(millis)) === millis) ? Delay.format : (millis) => `${millis}ms`
 
 const duration = (field: string, input: Delay.DurationInput, min = 0): number =>
   Delay.constrain(field, input, min, Delay.max)

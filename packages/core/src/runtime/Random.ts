@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as EffectRandom from "effect/Random"
 
-/** The service that `Random.withSeed` and a program's own source replace. */
+/** Effect's random service. A program replaces it with `Random.withSeed`, or with another implementation. */
 export const source: typeof EffectRandom.Random = Context.Reference("effect/Random", {
   // Same as Effect's default: the first to name the source defines it.
   // oxlint-disable no-restricted-properties

@@ -84,12 +84,12 @@ describe("refuses", () => {
     [
       "the base",
       () => Backoff.exponential("1 minute", { max: "1 second" }),
-      "exponential: max must be at least the base, got 1s, and the base is 1m. Raise max, or lower the base: every delay would be 1s"
+      "exponential: max must be at least the base (1m), got 1s. Raise max, or lower the base: every delay would be 1s"
     ],
     [
       "the shortest delay",
       () => Backoff.sequence(["2 minutes", 60_001], { max: 60_000 }),
-      "sequence: max must be at least the shortest delay, got 1m, and the shortest delay is 60001ms. Raise max"
+      "sequence: max must be at least the shortest delay (60001ms), got 60000ms. Raise max"
     ]
   ])("a cap below %s, which would be every delay", (_, make, message) => assert.throws(make, RangeError, message))
 

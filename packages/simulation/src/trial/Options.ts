@@ -66,8 +66,13 @@ const bodies = (call: string, all: ReadonlyArray<unknown>): RangeError | undefin
     return OptionNames.error(call, undefined, `bodies must be 1 to 100, got ${all.length}`)
   const wrong = all.findIndex((body) => !isJson(body))
   if (wrong < 0) return undefined
-  const problem = `bodies[${wrong}] must be JSON that reads as it was written, got ${OptionKind.show(all[wrong])}`
-  return OptionNames.error(call, undefined, problem)
+  const problem = `bodies[${wrong}] must be the same after JSON.stringify and JSON.parse, got ${OptionKind.show(all[wrong])}`
+  return OptionNames.error(
+    call,
+    undefined,
+    problem,
+    "Replace dates, undefined and other values that JSON cannot contain"
+  )
 }
 
 /**

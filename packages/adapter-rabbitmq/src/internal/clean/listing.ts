@@ -17,7 +17,7 @@ export interface Scope {
   readonly prefix?: string | undefined
 }
 
-/** An object of ours that the configuration does not use. */
+/** An object of Requeue that the configuration does not use. */
 export interface StaleObject {
   readonly kind: "queue" | "exchange" | "binding"
   readonly name: string

@@ -92,7 +92,11 @@ const connectKinds: Readonly<Record<(typeof connectOptions)[number], true | Opti
   logger: LoggerLike.kind,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
   waitForBroker: Delay.kind(0, Delay.max),
-  telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")
+  telemetry: OptionKind.object(
+    "the result of OpenTelemetry.make(), or an object with the functions send and consumer",
+    "send",
+    "consumer"
+  )
 } satisfies OptionNames.Of<ConnectOptions>
 
 /** Returns where an option belongs that `connect` does not have: to a worker or the broker. */
