@@ -31,6 +31,8 @@ export type Leases = ReturnType<typeof make>
 export const make = (now: () => number) => {
   const leases = new Map<string, Lease>()
   const held = new Map<string, Set<Lease>>()
+  /** The last lease of each message, by its queue and id. */
+  const last = new Map<string, Lease>()
   const heldOf = (queue: string): Set<Lease> => {
     const found = held.get(queue) ?? new Set()
     held.set(queue, found)
@@ -41,15 +43,27 @@ export const make = (now: () => number) => {
 
   const isOver = ({ until }: Lease): boolean => until <= now()
 
+  const give = (handle: string, queue: string, visible: number, behind: string): Lease => {
+    const received = now()
+    const until = received + visible * 1000
+    const lease = { queue, handle: behind, received, until, deleted: false, changed: false, turn: Promise.resolve() }
+    leases.set(handle, lease)
+    heldOf(queue).add(lease)
+    return lease
+  }
+
   return {
-    /** Records the lease of a message that was delivered; `visible` is in seconds. */
-    give: (handle: string, queue: string, visible: number, behind = handle): void => {
-      const received = now()
-      const until = received + visible * 1000
-      const lease = { queue, handle: behind, received, until, deleted: false, changed: false, turn: Promise.resolve() }
-      leases.set(handle, lease)
-      heldOf(queue).add(lease)
+    /**
+     * Records that the server behind has delivered a message; `visible` is in seconds. An earlier lease of the message is over,
+     * even if it ends later by this clock: the server's began before its answer arrived here.
+     */
+    delivered: (messageId: string, handle: string, queue: string, visible: number): void => {
+      const before = last.get(`${queue} ${messageId}`)
+      if (before !== undefined) before.until = Math.min(before.until, now())
+      last.set(`${queue} ${messageId}`, give(handle, queue, visible, handle))
     },
+    /** Records the lease of a copy of a delivery, which the server behind knows by another handle. */
+    give,
     inFlight: (queue: string): number => {
       const mine = heldOf(queue)
       const at = now()

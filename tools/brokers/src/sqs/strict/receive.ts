@@ -72,7 +72,9 @@ export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<
   const got = await poll({ ...body, ...all }, ask)
   if (got.status !== 200) return got
   const received = messagesOf(got).map((message) => messages.received(attributes["QueueArn"] ?? "", message))
-  for (const { ReceiptHandle = "" } of received) leases.give(ReceiptHandle, queue, VisibilityTimeout)
+  for (const { MessageId = "", ReceiptHandle = "" } of received) {
+    leases.delivered(MessageId, ReceiptHandle, queue, VisibilityTimeout)
+  }
   duplicates.seen(queue, received)
   attempts.seen(call, received)
   return replyWith(received.map((message) => messages.asked(body, message)))
