@@ -18,7 +18,7 @@ import * as StackTrace from "./StackTrace.ts"
 
 export { summarize } from "./internal/thrown.ts"
 
-/** What you pass to the constructor of {@link PermanentError} or {@link DropError}: message and cause. */
+/** The arguments of the constructor of {@link PermanentError} or {@link DropError}: message and cause. */
 export interface Report {
   /** The problem. It travels with a dead letter. */
   readonly message: string
@@ -26,7 +26,7 @@ export interface Report {
   readonly cause?: unknown
 }
 
-/** What you pass to the constructor of {@link RetryLaterError}: message, cause and time. */
+/** The arguments of the constructor of {@link RetryLaterError}: message, cause and time. */
 export interface Later extends Report {
   /** The earliest next attempt: seconds, an HTTP date, or a `Date`. */
   readonly retryAfter: number | string | Date
