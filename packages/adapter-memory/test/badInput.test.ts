@@ -45,13 +45,13 @@ describe("send", () => {
       "a reserved header",
       1,
       { headers: { requeue: "x" } },
-      "headers: requeue is reserved for Requeue's own metadata. Use another header name"
+      `headers: "requeue" is reserved for Requeue's own metadata. Use another header name`
     ],
     [
       "a header that is no text",
       1,
       { headers: { n: 5 as unknown as string } },
-      "headers: n must be text, got number. Convert the value to text"
+      'headers: "n" must be text, got number. Convert the value to text'
     ],
     ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
     ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],

@@ -103,12 +103,12 @@ it("refuses wrong options, and letters of unknown origin", async () => {
     [
       letter,
       { headers: { a: 1 } },
-      "headers must be a plain object with text values, got an object. The header a must be text, got 1"
+      'headers must be a plain object with text values, got an object. Its header "a" must be text, got 1'
     ],
     [
       letter,
       { headers: { requeue: "x" } },
-      "headers must be a plain object with text values, got an object. The header requeue is reserved: remove it"
+      'headers must be a plain object with text values, got an object. Its header "requeue" is reserved: remove it'
     ],
     [
       letter,

@@ -469,7 +469,7 @@ it("an option of connect among those of the broker names connect", async () => {
   const error = await rejection(() => connect({ url: "memory:", waitForBroker: 5 }))
   assert.strictEqual(
     error.message,
-    "waitForBroker (broker memory): unknown option. It is an option of connect: connect(broker, { waitForBroker: … })"
+    "waitForBroker (broker memory): unknown option. Move it to the options of connect: connect(broker, { waitForBroker: … })"
   )
 })
 

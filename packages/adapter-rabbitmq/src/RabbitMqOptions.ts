@@ -15,7 +15,7 @@ import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 
 type Fields = AdapterOptions.Values<typeof Kinds.fields>
 
-/** Where the delays of a queue are kept; `docs/rabbitmq.md` describes each. */
+/** Where the delays of a queue are kept; `docs/rabbitmq.md` describes each topology. */
 export type Topology = Fields["topology"]
 
 /**

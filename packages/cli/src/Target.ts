@@ -171,7 +171,7 @@ const nothing = (
     })
   }
   return new UsageError({
-    detail: `${file} has queues on ${withQueues} and none on ${broker}`,
+    detail: `${file} has no queues on broker ${broker}, only on ${withQueues}`,
     remedy: brokers.includes(broker)
       ? `Give --queue with one of ${among(Object.keys(queues))} to find it on ${broker}, or another --broker`
       : OptionNames.remedy(broker, brokers)

@@ -65,7 +65,10 @@ describe("without a URL", () => {
       ["--broker", "broken"],
       "requeue.config.yaml: brokers.broken.maxMesages: unknown option. Did you mean maxMessages?"
     ],
-    [["--broker", "lokal"], "requeue.config.yaml has queues on local, spare and none on lokal. Did you mean local?"],
+    [
+      ["--broker", "lokal"],
+      "requeue.config.yaml has no queues on broker lokal, only on local, spare. Did you mean local?"
+    ],
     [
       ["--broker", "lokal", "-q", "orders"],
       "requeue.config.yaml: brokers: there is no broker named lokal. Did you mean local?"

@@ -97,7 +97,7 @@ export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union
   )
 ]).annotate({
   identifier: "Backoff",
-  message: "must be an object whose type is constant, linear, exponential, sequence or switch"
+  message: "a backoff must be an object whose type is constant, linear, exponential, sequence or switch"
 })
 
 const presets = {

@@ -56,8 +56,12 @@ describe("an error names its path and the constraint", () => {
       '["next"]["step"]',
       "linear: step"
     ],
-    ['{"type":"random"}', "", "must be an object whose type is constant, linear, exponential, sequence or switch"],
-    ["5", "", "must be an object whose type is constant"]
+    [
+      '{"type":"random"}',
+      "",
+      "a backoff must be an object whose type is constant, linear, exponential, sequence or switch"
+    ],
+    ["5", "", "a backoff must be an object whose type is constant"]
   ]
   it.each(cases)("%s", (json, path, message) => {
     let text = "decoded"

@@ -58,7 +58,7 @@ describe("the environment", () => {
 
   it("is asked about names that override nothing", async () => {
     assert.deepStrictEqual(await complaints(yaml, { REQUEUE_BROKERS_MIAN_URL: "memory:" }), [
-      "requeue.config.yaml: REQUEUE_BROKERS_MIAN_URL: this environment variable overrides nothing in the file. " +
+      'requeue.config.yaml: REQUEUE_BROKERS_MIAN_URL: the environment variable "REQUEUE_BROKERS_MIAN_URL" overrides nothing in the file. ' +
         "Did you mean REQUEUE_BROKERS_MAIN_URL?"
     ])
   })
@@ -76,16 +76,16 @@ describe("the environment", () => {
     ],
     [
       "REQUEUE_BROKERS_MAIN_MAX_MESSAGES",
-      "this environment variable overrides nothing in the file. " +
+      'the environment variable "REQUEUE_BROKERS_MAIN_MAX_MESSAGES" overrides nothing in the file. ' +
         "Write the value in the file first, or unset REQUEUE_BROKERS_MAIN_MAX_MESSAGES"
     ],
     [
       "REQUEUE_QUEUES_ORDERS_CONCURENCY",
-      "this environment variable overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_CONCURRENCY?"
+      'the environment variable "REQUEUE_QUEUES_ORDERS_CONCURENCY" overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_CONCURRENCY?'
     ],
     [
       "REQUEUE_QUEUES_ORDERS_HANDLER_TIMOUT",
-      "this environment variable overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_HANDLER_TIMEOUT?"
+      'the environment variable "REQUEUE_QUEUES_ORDERS_HANDLER_TIMOUT" overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_HANDLER_TIMEOUT?'
     ]
   ])("is asked for a value that the file lacks, or a name that is misspelt: %s", async (name, expected) => {
     assert.deepStrictEqual(await complaints(yaml, { [name]: "5" }), [`requeue.config.yaml: ${name}: ${expected}`])

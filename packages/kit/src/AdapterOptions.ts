@@ -53,7 +53,7 @@ export const secretProblem = (
 const ofConnect = (problem: OptionTree.Problem): OptionTree.Problem => {
   const name = problem.place.slice(1)
   if (problem.detail !== OptionTree.unknownOption || !connectNames.includes(name)) return problem
-  return { ...problem, remedy: `It is an option of connect: connect(broker, { ${name}: … })` }
+  return { ...problem, remedy: `Move it to the options of connect: connect(broker, { ${name}: … })` }
 }
 
 const connectNames: ReadonlyArray<string> = Adapter.connectOptions

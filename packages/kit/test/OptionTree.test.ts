@@ -47,7 +47,7 @@ describe("options of an adapter", () => {
       { logLevel: "Info" },
       "logLevel",
       "unknown option",
-      "It is an option of connect: connect(broker, { logLevel: … })"
+      "Move it to the options of connect: connect(broker, { logLevel: … })"
     ],
     [
       Object.create({ timeout: 1 }),

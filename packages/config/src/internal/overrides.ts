@@ -79,7 +79,7 @@ const overridesNothing = (
   )
   return {
     path: [name],
-    detail: "this environment variable overrides nothing in the file",
+    detail: `the environment variable ${JSON.stringify(name)} overrides nothing in the file`,
     remedy:
       meant === undefined ? `Write the value in the file first, or unset ${name}` : `Did you mean ${right}${meant}?`
   }

@@ -53,8 +53,8 @@ export interface Running extends Intake {
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest handler run. A longer run is interrupted and counts as failed. Range: 1 ms to 12 hours, or `"unlimited"`; a
-   * number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease if that is less.
+   * Longest handler run. After it, the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours, or
+   * `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }

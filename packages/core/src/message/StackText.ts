@@ -17,8 +17,8 @@ const withFrames = (lines: ReadonlyArray<string>, most: number): ReadonlyArray<s
 }
 
 /**
- * Shortens a stack trace until it fits. First each error keeps fewer frames, since the last error of the chain is the root
- * cause; then errors are removed from the end. Returns `undefined` if no line fits.
+ * Shortens a stack trace until it fits. First it keeps fewer frames of each error, which keeps the root cause: the last error
+ * of the chain. If that is not enough, it removes errors from the end. Returns `undefined` if no line fits.
  */
 export const shorten = (stack: string, fits: (stack: string) => boolean): string | undefined => {
   if (stack === "") return undefined

@@ -10,8 +10,8 @@ import * as ErrorCode from "./internal/errorCode.ts"
 const inputLimit = 1024
 
 /**
- * The longest pattern, in characters. Messages of dead letters are cut at 256 characters, which is a different word in each
- * message, because numbers and ids differ in length. A pattern ends before that point.
+ * The longest pattern, in characters. Messages of dead letters are cut at 256 characters. Numbers and ids
+ * differ in length, so the last word differs between such messages. A pattern ends before it.
  */
 export const limit = 200
 

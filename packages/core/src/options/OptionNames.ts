@@ -12,7 +12,7 @@ import { withoutPassword } from "./urlPassword.ts"
 
 export { nearest } from "./nearest.ts"
 
-/** The kind of each option of a type, or `true` if it is checked elsewhere. The compiler requires all of them. */
+/** For each option of `Options`, its kind, or `true` if other code checks the option. The compiler requires all options. */
 export type Of<Options> = { readonly [K in keyof Required<Options>]: true | OptionKind }
 
 /** The queue of a call: its name or definition. */

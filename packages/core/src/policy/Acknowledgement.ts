@@ -10,7 +10,7 @@
  */
 import type { Delay } from "../message/Delay.ts"
 
-/** One call of the handler. `index` is the message's place in its batch, from 0; delays are in milliseconds. */
+/** A call that a handler makes, such as `ack()`. `index`: the message's position in its batch, from 0; delays: milliseconds. */
 export type Call =
   | { readonly _tag: "Ack"; readonly index: number }
   | { readonly _tag: "Retry"; readonly index: number; readonly delay?: Delay | undefined; readonly backoff?: boolean }

@@ -8,7 +8,7 @@ import type { Failure } from "./Failure.ts"
 import { describe } from "./internal/thrown.ts"
 import * as StackTrace from "./StackTrace.ts"
 
-/** A branded boolean that only a built routing has, so a routing can be passed as options. */
+/** A boolean with a brand that only {@link make} adds. The brand distinguishes a finished routing from options. */
 export type Discard = boolean & { readonly built: "DeadLetterRouting" }
 
 /** Rewrites an error, for example to take secrets out of its message and its stack. */

@@ -5,7 +5,7 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** How a broker meets a requirement: exactly, emulated, by a shorter delay (milliseconds), or not at all. */
+/** How a broker meets a requirement. `Clamped`: only with a shorter delay; `from` and `to` are in milliseconds. */
 export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }

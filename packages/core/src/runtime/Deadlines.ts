@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
-/** A deadline at most this many milliseconds ahead has passed. It covers the floating-point errors of timestamps. */
+/** A deadline counts as passed this many milliseconds early. This covers the floating-point errors of timestamps. */
 export const tolerance = 0.001
 
 /** The deadline of one operation. Make it with {@link deadline}, or use an object that exists per operation anyway. */

@@ -193,10 +193,10 @@ export const headers = (queue: string, headers: Headers): Headers => {
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =
       key === Metadata.header
-        ? { detail: `${key} is reserved for Requeue's own metadata`, remedy: "Use another header name" }
+        ? { detail: `"${key}" is reserved for Requeue's own metadata`, remedy: "Use another header name" }
         : typeof value === "string"
           ? undefined
-          : { detail: `${key} must be text, got ${typeof value}`, remedy: "Convert the value to text" }
+          : { detail: `${JSON.stringify(key)} must be text, got ${typeof value}`, remedy: "Convert the value to text" }
     if (problem !== undefined) throw new EncodeError({ queue, field: "headers", ...problem })
   }
   return headers

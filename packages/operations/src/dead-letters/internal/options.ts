@@ -102,8 +102,8 @@ const headersKind: OptionKind.OptionKind = {
     const entries: ReadonlyArray<readonly [string, unknown]> = Object.entries(value)
     const wrong = entries.find(([, text]) => typeof text !== "string")
     return wrong === undefined
-      ? `The header ${Metadata.header} is reserved: remove it`
-      : `The header ${wrong[0]} must be text, got ${OptionKind.show(wrong[1])}`
+      ? `Its header "${Metadata.header}" is reserved: remove it`
+      : `Its header ${JSON.stringify(wrong[0])} must be text, got ${OptionKind.show(wrong[1])}`
   }
 }
 
