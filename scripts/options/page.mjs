@@ -59,7 +59,7 @@ const short = (expected) =>
   expected
     .replaceAll(/\b\d{4,}\b/g, (digits) => Number(digits).toLocaleString("en-US"))
     .replace(/^(?:a duration|a whole number) from /, "")
-    .replace(/^what .*$/, "an object")
+    .replace(/^the result of .*$/, "an object")
     .replace(/(?<!^one),? (?:such as|by|with|of) .*$/, "")
     .replace(/^one of (.*)$/, (_, words) => words.replaceAll(/[^\s,]+/g, (word) => `\`${word.replaceAll('"', "")}\``))
     .replace(/true(?:, | or )false/, "`true`, `false`")

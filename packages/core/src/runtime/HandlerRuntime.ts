@@ -11,7 +11,7 @@ import type { Timers } from "./Timers.ts"
 import * as Failure from "../policy/Failure.ts"
 import * as StackTrace from "../policy/StackTrace.ts"
 
-/** What the handler runs of one consumer share: timers, fibers, clocks, and the async context of the user's functions. */
+/** The shared parts of the handler runs of one consumer: timers, fibers, clocks, and the async context of user functions. */
 export interface HandlerRuntime {
   readonly timers: Timers
   /** Calls a user's function in the async context in which the consumer was created. */
