@@ -24,9 +24,19 @@ interface Options {
   readonly takes?: number
   readonly failing?: ReadonlyArray<string>
   readonly dies?: boolean
+  readonly interrupts?: boolean
+  readonly isStopping?: boolean
 }
 
-const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = [], takes = 0, wait = 0 }: Options) {
+const start = Effect.fnUntraced(function* ({
+  batch = 1,
+  dies = false,
+  failing = [],
+  interrupts = false,
+  isStopping = false,
+  takes = 0,
+  wait = 0
+}: Options) {
   const real = yield* Timers.make
   let timersSet = 0
   const timers: Timers.Timers = {
@@ -40,7 +50,13 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
   const log: Array<string> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
-      dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
+      interrupts
+        ? Effect.interrupt
+        : dies
+          ? Effect.die(new Error("a bug"))
+          : takes === 0
+            ? Effect.void
+            : Effect.sleep(takes),
       deliveries.flatMap((d) => (failing.includes(d.metadata.id) ? [lost(d)] : []))
     )
   const subscription: Subscription = {
@@ -64,6 +80,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     timers,
     batch,
     wait,
+    isStopping: () => isStopping,
     watch: undefined,
     onSettled: ({ key, settlement: { _tag } }) => log.push(`${key} ${_tag} settled`),
     onFailed: ({ key, settlement: { _tag } }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
@@ -83,6 +100,20 @@ const decided = (one: Item, settlement: Settlement.Settlement): Item =>
   Object.assign(step(one, { _tag: "Concluded", settlement }), { settlement })
 
 describe("settle", () => {
+  it.effect(
+    "an adapter that interrupts a settlement may have done it; a closing consumer has interrupted it itself",
+    () =>
+      Effect.gen(function* () {
+        for (const isStopping of [false, true]) {
+          const { settler, take } = yield* start({ interrupts: true, isStopping })
+          settler.settle(decided(item("a"), Ack))
+          settler.flush()
+          yield* Effect.yieldNow
+          assert.deepStrictEqual(take(), ["settle a:Ack", ...(isStopping ? [] : ["a Ack Timeout"])])
+        }
+      })
+  )
+
   it.effect("an adapter that dies has settled nothing, and says so", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ dies: true })

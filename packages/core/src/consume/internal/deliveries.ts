@@ -66,7 +66,7 @@ export interface Deliveries {
   readonly lastSettled: () => number | undefined
 }
 
-export interface Dependencies extends Settler.Options, Pick<HandlerRuntime, "wallClock"> {
+export interface Dependencies extends Omit<Settler.Options, "isStopping">, Pick<HandlerRuntime, "wallClock"> {
   /** Whether the broker has leases, and so may redeliver a message that is still in flight. */
   readonly isLeased: boolean
   /** Whether deliveries end with their connection. */
@@ -125,6 +125,7 @@ class InFlight implements Deliveries {
     this.#copies = Copies.make(Copies.naming(outlet, reporter), isBound)
     this.#settler = Settler.make({
       ...dependencies,
+      isStopping: flow.isStopping,
       onSending: (items) => {
         if (!flow.broker.atRest) flow.broker.signal({ _tag: "Started", id: items[0]!.key })
         for (const item of items) item.state = Lifecycle.quick.sent(item.state)

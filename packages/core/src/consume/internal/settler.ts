@@ -35,6 +35,8 @@ export interface Options extends Pick<HandlerRuntime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
   readonly outlet: SubscriptionRef
+  /** Whether the consumer is shutting down. */
+  readonly isStopping: () => boolean
   /** The most settlements in one call. */
   readonly batch: number
   /** How long a settlement may wait for others, in milliseconds; 0: until the next flush. */
@@ -85,9 +87,10 @@ export const make = (options: Options & Callbacks): Settler => {
     const settled = attempt(() => outlet.subscription!.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
       underWay--
-      // The closing consumer has interrupted the call: the broker redelivers the messages.
-      if (failures === undefined) return
-      if (failures !== "died") report(requests, failures)
+      if (failures === undefined) {
+        // The closing consumer has interrupted the call: the broker redelivers the messages.
+        if (!options.isStopping()) report(requests, requests.map(interrupted(options.broker)))
+      } else if (failures !== "died") report(requests, failures)
       // One message may have caused the adapter's defect, so send each alone.
       else if (requests.length > 1) for (const each of requests) send([each])
       else report(requests, [dead(requests[0]!, why)])
@@ -150,6 +153,21 @@ const died =
       remedy: "Report this to the adapter's authors"
     }),
     fate: "rejected"
+  })
+
+/** Returns the failure of a message whose settlement an adapter has interrupted: it may have happened. */
+const interrupted =
+  (broker: string) =>
+  ({ delivery }: Pick<Item, "delivery">): SettleFailure => ({
+    delivery,
+    error: new BrokerError({
+      broker,
+      operation: "settle",
+      reason: "Timeout",
+      detail: "the adapter interrupted the settlement; the outcome is unknown",
+      remedy: "Report this to the adapter's authors"
+    }),
+    fate: "unknown"
   })
 
 /** Calls the broker, and calls back with the failed deliveries; `undefined` if the call was interrupted. */
