@@ -49,7 +49,10 @@ const rooms = [
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
   // A checker that shared code with the core would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
-  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$))/ },
+  {
+    files: /^packages\/simulation\/src\//,
+    may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$)|@requeue\/adapter-(nsq|rabbitmq|sqs)\/driver$)/
+  },
   // NSQ has two protocols, and Node.js itself speaks one of them.
   { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/(core\/|kit$))/ },
   // The SDK of SQS receives checksums from Node.
