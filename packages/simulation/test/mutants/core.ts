@@ -541,8 +541,8 @@ const waiting: ReadonlyArray<Mutant> = [
   {
     name: "a message stays in quarantine",
     file: consume("deliveries"),
-    from: "if (item.state === state) this.#resume([item])",
-    to: "if (item.state === state && state.decision.kept?.isQuarantined !== true) this.#resume([item])"
+    from: "timers.after(state.decision.kept!.pause, () => this.#resume([item]))",
+    to: "if (!isQuarantined(item)) timers.after(state.decision.kept!.pause, () => this.#resume([item]))"
   }
 ]
 
