@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
-import { mustReplace, toCommand } from "../settle/toCommand.ts"
+import { Ack, mustReplace, toCommand } from "../settle/toCommand.ts"
 import * as HandedOut from "./handedOut.ts"
 import { identityOf, originalOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
@@ -51,7 +51,7 @@ export const subscribe = (
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { inspected, now, replan, sender } = env
+    const { fork, inspected, now, replan, sender } = env
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
@@ -72,6 +72,7 @@ export const subscribe = (
 
     const settle = Settle.make({
       queue,
+      fork,
       settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(
@@ -79,6 +80,8 @@ export const subscribe = (
           confirmed
         ),
       toCommand: (delivery, settlement) => {
+        // Most are acked, and need no facts.
+        if (settlement._tag === "Ack" || settlement._tag === "Drop") return Ack
         const { isUncounted, returns } = receiptOf(delivery)
         const {
           found: { deliveryLimit, type },

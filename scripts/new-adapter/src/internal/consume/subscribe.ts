@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Consumer } from "../client.ts"
 import { declare } from "../declare/declare.ts"
-import { type Receipt, settle } from "../settle/settle.ts"
+import { make as settling, type Receipt } from "../settle/settle.ts"
 import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"
 import { toDelivery } from "./toDelivery.ts"
@@ -19,7 +19,8 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* declare([queue, ...deadLetterQueues], tools)
-    const fork = Effect.runForkWith(yield* Effect.context())
+    const run = Effect.runForkWith(yield* Effect.context())
+    const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const copied = BoundedMap.make<true>(copiedLimit)
     const onMessage = (received: Receipt["received"]): void => {
       if (copied.has(received.id)) {
@@ -37,7 +38,7 @@ export const subscribe = (
     )
     return {
       credit: consumer.credit,
-      settle: (requests) => settle(requests, { ...tools, consumer, copied, queue }),
+      settle: settling({ ...tools, consumer, copied, fork, queue }),
       // Acme has no leases. For a broker that has them, this renews those of the deliveries.
       extend: () => Effect.succeed([]),
       identify: ({ receipt }) => (receipt as Receipt).received.id // onMessage made it
