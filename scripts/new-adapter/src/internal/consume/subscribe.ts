@@ -7,6 +7,7 @@ import { declare } from "../declare/declare.ts"
 import { make as settling, type Receipt } from "../settle/settle.ts"
 import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"
+import { extend } from "./extend.ts" // leased
 import { toDelivery } from "./toDelivery.ts"
 
 /** The number of messages remembered because their copy is stored. */
@@ -39,8 +40,8 @@ export const subscribe = (
     return {
       credit: consumer.credit,
       settle: settling({ ...tools, consumer, copied, fork, queue }),
-      // Acme has no leases. For a broker that has them, this renews those of the deliveries.
-      extend: () => Effect.succeed([]),
+      extend: () => Effect.succeed([]), // unleased
+      extend: (deliveries) => extend(deliveries, consumer, queue, tools), // leased
       identify: ({ receipt }) => (receipt as Receipt).received.id // onMessage made it
     }
   })
