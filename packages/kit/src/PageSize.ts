@@ -26,7 +26,10 @@ const bytesOfPage = 4 * 2 ** 20
 export interface PageSize {
   /** Returns the most messages of the next page, at least 1. */
   readonly size: () => number
-  /** Adjusts the size by a page: the bytes of each of its messages. An empty page changes nothing. */
+  /**
+   * Adjusts the size of the next page. `page` has the number of bytes of each message of the last page. An empty page
+   * changes nothing.
+   */
   readonly seen: (page: ReadonlyArray<number>) => void
 }
 

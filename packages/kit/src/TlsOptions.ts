@@ -1,5 +1,5 @@
 /**
- * TLS options, decoded strictly, because a misspelt option would make a connection less secure.
+ * Decodes TLS options. It is strict, because a misspelt option would make a connection less secure.
  *
  * When to use: in an adapter whose driver takes the options of `node:tls`.
  */
@@ -10,9 +10,9 @@ import { decoder } from "./AdapterOptions.ts"
 
 /** TLS options, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
 export interface Tls {
-  /** Certificates of trusted authorities, as PEM. Default: those of Node.js. */
+  /** Certificates of trusted authorities, as PEM. Default: the authorities that Node.js trusts. */
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
-  /** The path of a file of such certificates, read for each connection. Default: none. */
+  /** The path of a file with certificates of trusted authorities, read for each connection. Default: none. */
   readonly caFile?: string | undefined
   /** The client's certificate, as PEM. Requires `key` or `keyFile`. Default: none. */
   readonly cert?: string | Buffer | undefined
@@ -86,8 +86,8 @@ const fields = {
 }
 
 /**
- * Decodes TLS options. Fails for one that is unknown or of the wrong kind, and for a certificate or a key without the
- * other. `broker` and `option` are the names of the adapter and its option, for errors.
+ * Decodes TLS options. Fails for an option that is unknown or of the wrong kind, and for a certificate without a key or
+ * a key without a certificate. `broker` and `option` are the names of the adapter and its option, for errors.
  *
  * @example
  * ```ts

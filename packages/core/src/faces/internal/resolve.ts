@@ -24,7 +24,7 @@ const packages: ReadonlyMap<string, string> = new Map([
 /** The package of another author's scheme, by convention. */
 const conventional = (scheme: string): string => `requeue-adapter-${scheme}`
 
-/** An adapter, and its address, which may hold passwords and is not shown. */
+/** An adapter and its address. The address may hold passwords, and is not shown. */
 export interface Resolved {
   readonly adapter: Adapter
   /** The scheme of the URL, without the colon. */
@@ -32,11 +32,14 @@ export interface Resolved {
   readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
 }
 
-/** Where to find an adapter, besides the address. */
+/** Where to find an adapter, in addition to the address. */
 export interface Sources {
-  /** Adapters that were given. Default: none. */
+  /** Adapters that need no import. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
-  /** A file that can import the adapter's package, besides the core, the main file and the working directory. */
+  /**
+   * A file from which the adapter's package can be imported. Default: only the core, the main file and the working
+   * directory are tried.
+   */
   readonly from?: string | undefined
 }
 

@@ -10,7 +10,7 @@ import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Sends from "./sends.ts"
 
-/** Options of `Producer.make`. */
+/** The options of `Producer.make`. */
 export interface Options {
   /**
    * Time limit of a send, from its call to the broker's confirmation. Range: 1 ms to 24 hours; a number means
