@@ -44,7 +44,7 @@ export const secretProblem = (
     : new ConfigurationError.ConfigurationError({
         field: wrong,
         detail: "must be text",
-        remedy: "Put it in quotes",
+        remedy: "Put the value in quotes",
         broker
       })
 }

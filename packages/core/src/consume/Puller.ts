@@ -48,7 +48,7 @@ export interface PullOptions {
 /** The error of a pull whose puller was drained or has stopped. */
 export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
   override get message() {
-    return `pull: the puller of ${this.queue} was drained. Make another one`
+    return `pull: the puller of ${this.queue} was drained. Make another puller`
   }
 }
 

@@ -81,7 +81,7 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
         new ConfigurationError({
           field: "adapter",
           detail: `the adapter of ${scheme}: has no operations`,
-          remedy: "Use a newer one"
+          remedy: "Use a newer version of the adapter"
         })
       )
     : Effect.succeed({

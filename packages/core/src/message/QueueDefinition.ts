@@ -50,7 +50,8 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
     ...codecKind,
     // Zod's schemas have functions of these names.
     holds: (value) => codecKind.holds(value) && !Standard.kind.holds(value),
-    remedy: (value) => (Standard.kind.holds(value) ? "It is a schema: write schema in place of codec" : undefined)
+    remedy: (value) =>
+      Standard.kind.holds(value) ? "This value is a schema: write schema in place of codec" : undefined
   },
   schema: Standard.kind,
   delay: Delay.kind(0, Delay.max)
@@ -79,7 +80,7 @@ export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = 
   OptionNames.check("QueueDefinition.make", options, kinds, name)
   const { delay, schema } = options
   if (schema !== undefined && options.codec !== undefined) {
-    const remedy = "Wrap it where a codec needs one inside: gzip(Codec.standard(schema))"
+    const remedy = "To use a schema inside a codec, write gzip(Codec.standard(schema))"
     throw OptionNames.error("QueueDefinition.make", name, "give codec or schema, not both", remedy)
   }
   const { codec = schema === undefined ? Codec.json : Codec.standard(schema) } = options

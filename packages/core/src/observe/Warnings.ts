@@ -91,11 +91,14 @@ export const make = ({ info, queue, redact, timers, wallClock, warn }: Options):
     leaseLost: (delivery, error) =>
       warn("a lease could not be extended", { ...subject(delivery), errorMessage: error.message }),
     quarantined: (delivery, settlement, error) =>
-      warn("in quarantine: the broker rejects every settlement of this message; it is retried at least once a minute", {
-        ...subject(delivery),
-        settlement,
-        errorMessage: error.message
-      }),
+      warn(
+        "in quarantine: the broker rejects every settlement of this message; the settlement is repeated at least once a minute",
+        {
+          ...subject(delivery),
+          settlement,
+          errorMessage: error.message
+        }
+      ),
     ignored: (delivery, call) => {
       if (!isFirst("ignored")) return
       warn("ignored a call on a settled message: the first call decides; further ones are not logged", {

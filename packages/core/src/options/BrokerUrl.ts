@@ -68,7 +68,7 @@ const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<stri
     return { detail: "the URL has a parameter that is not an option", remedy: remedy(other, known) }
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
+  return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Write it once" }
 }
 
 /**

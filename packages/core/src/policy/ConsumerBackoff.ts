@@ -200,7 +200,7 @@ const stray = (form: ConsumerBackoff["form"], options: object): RangeError | und
     "ConsumerBackoff.make",
     undefined,
     `${name} is not an option of the form "${form}"`,
-    `Write form: "${owner}" with it`
+    `Write form: "${owner}" with ${name}`
   )
 }
 

@@ -53,7 +53,7 @@ export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudge
   override get message() {
     return (
       `deadLetterBudget: the consumer of ${this.queue} stopped: ${this.max} messages were dead-lettered faster than ` +
-      `successes earned them back. Its messages stay in the queue. Fix the dependency that they need, then start the consumer again`
+      `successes earned them back. The remaining messages stay in the queue. Fix the service that the messages need, then start the consumer again`
     )
   }
 }

@@ -86,7 +86,7 @@ export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
 }> {
   override get message() {
     const ended = `handlerTimeout: the handler did not end within ${Delay.format(this.timeout)}`
-    return `${ended}. Pass its signal to what it waits for, such as fetch(url, { signal }), or raise handlerTimeout`
+    return `${ended}. Pass the handler's signal to what the handler awaits, such as fetch(url, { signal }), or raise handlerTimeout`
   }
 }
 

@@ -94,7 +94,7 @@ const ownDeadLetters = (queue: string): Finding => ({
   support: {
     _tag: "Impossible",
     why: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
-    remedy: `Name another queue, or none for ${queue}.dlq`
+    remedy: `Set deadLetter to another queue, or remove it to use ${queue}.dlq`
   }
 })
 

@@ -102,11 +102,15 @@ const packageName = /^(@\w[\w.-]*\/)?\w[\w.+-]*(\/\w[\w.-]*)*$/
 
 const load = async (name: string, scheme: string, from: string | undefined): Promise<Adapter> => {
   if (!packageName.test(name)) {
-    throw refusal("adapter", "the value is not the name of a package", "Name a package, such as @acme/requeue-redis")
+    throw refusal(
+      "adapter",
+      "the value is not the name of a package",
+      "Set adapter to the name of a package, such as @acme/requeue-redis"
+    )
   }
   const module = await imported(name, scheme, from)
   if (isAdapter(module.adapter)) return module.adapter
-  throw refusal("adapter", `${name} exports no adapter`, "Name a package that exports an adapter as adapter")
+  throw refusal("adapter", `${name} exports no adapter`, "Set adapter to a package that exports an adapter as adapter")
 }
 
 const imported = async (
@@ -144,7 +148,7 @@ const missing = (name: string, scheme: string): ConfigurationError => {
     return refusal(
       "url",
       `the adapter for ${scheme}: is not installed`,
-      `Run: npm install ${packageOf(name)}. In a bundle, pass what it exports: { adapters: [adapter] }`
+      `Run: npm install ${packageOf(name)}. In a bundle, pass the package's adapter: { adapters: [adapter] }`
     )
   }
   if (scheme === "http" || scheme === "https") {
@@ -167,7 +171,7 @@ const broken = (name: string, cause: unknown): ConfigurationError =>
   new ConfigurationError({
     field: "adapter",
     detail: `${name} cannot be imported: ${summarize(cause).message.split("\n")[0]}`,
-    remedy: "Install what it needs, or import it and pass its adapter",
+    remedy: "Install what the package needs, or import the package and pass its adapter",
     cause
   })
 

@@ -129,7 +129,7 @@ export const encode = <A>(codec: Codec<unknown, A>, queue: string, body: A): Uin
 export const unencodable = (queue: string, cause: unknown): EncodeError => {
   const { message, name } = Failure.summarize(cause)
   const own = cause instanceof Error && "remedy" in cause ? cause.remedy : undefined
-  const remedy = typeof own === "string" ? own : "Send what the queue's codec can encode"
+  const remedy = typeof own === "string" ? own : "Send a body that the queue's codec can encode"
   return new EncodeError({ queue, field: "body", detail: `${name}: ${message}`, remedy, cause })
 }
 
@@ -176,7 +176,7 @@ const control = /\p{Cc}/u
 export const id = (queue: string, id: string): string => {
   const problem = problemOf(id)
   if (problem === undefined) return id
-  throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
+  throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave id out for a random UUID" })
 }
 
 const problemOf = (id: unknown): string | undefined => {
@@ -191,7 +191,12 @@ const problemOf = (id: unknown): string | undefined => {
 export const headers = (queue: string, headers: Headers): Headers => {
   if (!headersKind.holds(headers)) {
     const detail = `must be ${headersKind.expected}, got ${OptionKind.show(headers)}`
-    throw new EncodeError({ queue, field: "headers", detail, remedy: "Make the queue's codec return such headers" })
+    throw new EncodeError({
+      queue,
+      field: "headers",
+      detail,
+      remedy: "Make the queue's codec return headers as a plain object with text values"
+    })
   }
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =

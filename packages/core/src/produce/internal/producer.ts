@@ -184,7 +184,7 @@ const checkDelay = (
     queue: name,
     broker: capabilities.broker,
     detail: `the queue's delay is ${Delay.format(delay)}, the broker keeps at most ${Delay.format(longest)}`,
-    remedy: `Set it to ${Delay.format(longest)} or less`
+    remedy: `Set the queue's delay to ${Delay.format(longest)} or less`
   })
 }
 
