@@ -59,7 +59,7 @@ export interface Options<A, E> {
 export interface Reconnecting<A, E> {
   /** Returns the open connection; `undefined` while there is none. */
   readonly current: () => A | undefined
-  /** Returns the open connection, and waits until there is one. */
+  /** Waits until a connection is open, and returns that connection. */
   readonly live: Effect.Effect<A>
   /** Waits for the first attempt to connect, and fails if that attempt failed. */
   readonly tried: Effect.Effect<void, E>

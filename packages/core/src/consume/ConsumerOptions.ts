@@ -24,8 +24,8 @@ export interface Intake {
   /** Stops the consumer when it dead-letters too many messages. Default: none. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
-   * How long handlers may run after a shutdown begins. Then their acks and retries get as long to reach the broker, but
-   * 1 to 5 seconds. Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
+   * How long handlers may run after a shutdown begins. Their acks and retries then get the same time, but 1 to 5
+   * seconds, to reach the broker. Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
@@ -53,9 +53,9 @@ export interface Running extends Intake {
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest handler run. Then the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours, or
-   * `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease of a
-   * message if that is less.
+   * Longest handler run. After that, the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours,
+   * or `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease of
+   * a message if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }

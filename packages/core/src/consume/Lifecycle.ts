@@ -241,7 +241,7 @@ export const quick = {
     history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined
 }
 
-/** Returns the redelivery of a remembered copy, and its history. */
+/** Returns a redelivery with the attempts that are remembered of its copy, and a history with the remembered decision. */
 export const recall = (memory: Memory, redelivery: Delivery): Pick<Life, "delivery" | "history"> => {
   const delivery = continued(redelivery, memory)
   const uncounted = redelivery.attempts - delivery.attempts

@@ -73,7 +73,7 @@ export interface ErrorSummary {
 export interface Attempt {
   /** The number of the attempt, from 1. */
   readonly attempt: number
-  /** When it failed, in epoch milliseconds. */
+  /** When the attempt failed, in epoch milliseconds. */
   readonly at: number
   /** The error's name and message, cut to {@link errorLimit} characters. */
   readonly error: string
@@ -83,18 +83,18 @@ export interface Attempt {
 
 /** How a message became a dead letter. */
 export interface DeadLetter {
-  /** The queue from which it was consumed. */
+  /** The origin queue: the queue from which the message was consumed. */
   readonly queue: string
-  /** How often that queue delivered it. */
+  /** How often the origin queue delivered the message. */
   readonly attempts: number
   readonly reason: Reason
-  /** When it was dead-lettered, in epoch milliseconds. */
+  /** When the message was dead-lettered, in epoch milliseconds. */
   readonly at: number
   /** The error of the last attempt. Its stack trace is as long as the budget allows. */
   readonly error: ErrorSummary
 }
 
-/** The metadata of one message; the table above describes the fields. Times are in epoch milliseconds. */
+/** The metadata of one message; the table of this module describes the fields. Times are in epoch milliseconds. */
 export interface Metadata {
   readonly id: string
   /** Attempts used up before this copy was published. */
@@ -110,7 +110,7 @@ export interface Metadata {
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
   /**
-   * The redrive that published this copy, or whose copy was retried or dead-lettered as this one:
+   * The redrive that published this copy, or, for a retry or a dead letter, the copy from which it was made:
    * `<operation>:<run>:<stage>`, at most 64 letters, digits, ".", "_" and "-". `undefined` if there was none.
    */
   readonly operation?: string | undefined
@@ -240,8 +240,8 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
 /**
  * Encodes metadata as JSON of at most {@link budget} bytes. If the JSON would be longer, `encode` first shortens the
  * dead letter's stack trace, then leaves out the oldest attempts, then the end of the dead letter's error message, then
- * the dead letter. The id and the queue's name are never cut: with up to {@link idLimit} printable characters each,
- * they fit.
+ * `deadLetter`. The id and the queue's name are never cut: with up to {@link idLimit} printable characters each, they
+ * fit.
  *
  * @example
  * ```ts

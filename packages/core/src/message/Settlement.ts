@@ -1,4 +1,7 @@
-/** Settlements: how a delivery ends. The core decides it, and the adapter translates it into operations of its broker. */
+/**
+ * Settlements: how a delivery ends. The core decides the settlement, and the adapter translates it into operations of
+ * its broker.
+ */
 import type { Delay } from "./Delay.ts"
 import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
 

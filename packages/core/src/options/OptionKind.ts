@@ -14,7 +14,7 @@ export interface OptionKind<out A = unknown> {
   readonly read?: ((value: unknown) => unknown) | undefined
   /** A value as written in a program. Default: none. */
   readonly example?: string | undefined
-  /** How a program writes options that belong inside this one, by name. Default: none. */
+  /** For each option that belongs inside this option, a function that writes it as program text. Default: none. */
   readonly inside?: Readonly<Record<string, (value: string) => string>> | undefined
   /** Whether a value given in place of all options was meant for this one. Default: `holds`. */
   readonly fits?: ((value: unknown) => boolean) | undefined

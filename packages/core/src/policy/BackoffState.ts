@@ -36,9 +36,9 @@ export interface State {
   readonly level: number
   /** Length of the last pause, in milliseconds. */
   readonly pause: number
-  /** Of `consecutive`: the failed attempts since the last success or pause. */
+  /** For the form `consecutive`: the number of failed attempts since the last success or pause. */
   readonly failures: number
-  /** Of `ratio`: the attempts that count. */
+  /** For the form `ratio`: the attempts that count. */
   readonly window: AttemptWindow.AttemptWindow
 }
 

@@ -46,7 +46,7 @@ export interface Ratio extends Pauses {
   readonly failureRatio: number
   /** The number of attempts in the window below which no pause begins. */
   readonly minAttempts: number
-  /** The attempts that count: those of the last so many milliseconds, or the last `attempts` attempts. */
+  /** The attempts that count: those in the last `window` milliseconds, or the last `window.attempts` attempts. */
   readonly window: number | { readonly attempts: number }
 }
 

@@ -45,7 +45,10 @@ export const make = (options: Options): DeadLetterBudget => {
   return { max: options.max, perSuccess: options.perSuccess ?? 0.1 }
 }
 
-/** The error of a consumer that stopped because its dead-letter budget was used up. Its messages stay in the queue. */
+/**
+ * The error of a consumer that stopped because its dead-letter budget was used up. The consumer's messages stay in the
+ * queue.
+ */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
   readonly queue: string
   readonly max: number

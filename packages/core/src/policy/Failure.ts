@@ -103,7 +103,7 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
   }
 }
 
-/** A thrown value, and its facts that decide what happens to the message. */
+/** A thrown value, with the facts that decide what happens to its message. */
 export interface Failure {
   readonly error: unknown
   /**

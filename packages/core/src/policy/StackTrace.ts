@@ -8,7 +8,7 @@ import { chainLimit, isError, isRecord, read, summarizeCause } from "./internal/
 
 /** One error of a trace. Its `stack` has the frames of this error only. */
 export interface Part extends ErrorSummary {
-  /** Its relation to the thrown error, for example `caused by`; empty for the thrown error itself. */
+  /** The relation of this error to the thrown error, for example `caused by`; empty for the thrown error itself. */
   readonly label: string
 }
 

@@ -67,9 +67,12 @@ export interface Operations {
 
 /** An adapter; its package exports it as `adapter`. */
 export interface Adapter {
-  /** The URL schemes that it supports, without the colon, for example `["amqp", "amqps"]`. */
+  /** The URL schemes that the adapter supports, without the colon, for example `["amqp", "amqps"]`. */
   readonly schemes: ReadonlyArray<string>
-  /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
+  /**
+   * Makes a broker from a URL with one of the adapter's schemes. Errors name the wrong part or option, and contain no
+   * password.
+   */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
   /**
    * Whether the adapter's queues exist only in the process that opens them. The commands for operators then show a

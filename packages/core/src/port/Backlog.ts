@@ -62,8 +62,8 @@ const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Co
 }
 
 /**
- * Groups delayed messages by due time: within 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. `waits` are the times until
- * then, in milliseconds.
+ * Groups delayed messages by due time: within 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. `waits` are the remaining
+ * delays, in milliseconds.
  */
 export const group = (waits: Iterable<number>): ReadonlyArray<Due> => {
   const counted = new Map<number, number>()

@@ -5,10 +5,7 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/**
- * How a broker meets a requirement. `Clamped`: a delay was shortened `from` one length `to` another, both in
- * milliseconds.
- */
+/** How a broker meets a requirement. `Clamped`: a delay of `from` milliseconds is shortened to `to` milliseconds. */
 export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }

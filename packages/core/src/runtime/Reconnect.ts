@@ -28,7 +28,10 @@ const factor = 1.5
 export const pause = (failures: number, random: number, { first, max }: Pauses): number =>
   failures === 0 || first === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
 
-/** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts the earlier ones. */
+/**
+ * Whether a failure is logged: the first two of an outage, then every twentieth. `failures` is the number of earlier
+ * failures.
+ */
 export const isTold = (failures: number): boolean => failures < 2 || failures % 20 === 0
 
 /** Options of {@link persist}. */

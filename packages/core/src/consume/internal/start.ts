@@ -70,9 +70,9 @@ export interface Consumer {
   readonly resume: () => void
   /**
    * Stops consuming, returns unstarted messages to the queue, and waits for running handlers. After `timeout` it
-   * interrupts them and returns their messages. Then their acks and retries get as long to reach the broker, but 1 to 5
-   * seconds. Finally the subscription closes, and the broker redelivers unsettled messages. Of several calls, the
-   * earliest deadline applies.
+   * interrupts them and returns their messages. Their acks and retries then get the same time, but 1 to 5 seconds, to
+   * reach the broker. Finally the subscription closes, and the broker redelivers unsettled messages. Of several calls,
+   * the earliest deadline applies.
    *
    * @param timeout how long to wait for handlers, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
