@@ -84,7 +84,7 @@ export const bundled = async (nodes, rolldown, folder) => {
   const compiled = await bundle("using.mts", "--transform.target", "node22")
   const tells = refuses(
     1,
-    /is not installed\. Run: npm install @requeue\/adapter-memory\. In a bundle, pass what it exports/
+    /is not installed\. Run: npm install @requeue\/adapter-memory\. In a bundle, pass the package's adapter/
   )
   for (const [name, node] of nodes) {
     await verdict(`${name}: a bundle without an adapter`, call(node, ["main.mjs"], main), tells)

@@ -55,7 +55,7 @@ describe("requeue simulate", () => {
     [["--policy", "nsqRequeue", "--outage", "1m", "--rounds", "0"], /--rounds: "0"\. It must be a whole number from 1/],
     [
       ["--policy", "nsqRequeue", "--outage", "1m", "--concurrency", "1"],
-      /cannot keep up with 10 messages a second\. Give more than 1/
+      /cannot keep up with 10 messages a second\. Set concurrency above 1/
     ],
     [["--policy", "nsqRequeue", "--outage", "1d", "--rate", "100"], /too many to simulate\. Give a lower rate/]
   ])("refuses %j", async (args, message) => {

@@ -43,7 +43,11 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
       if (folder === dirname(folder)) break
     }
     return Effect.fail(
-      refuse(anyName, `there is no config file in ${cwd} or a folder above`, "Write a config file, or name one")
+      refuse(
+        anyName,
+        `there is no config file in ${cwd} or a folder above`,
+        "Write a config file, or pass the path of one"
+      )
     )
   })
 
@@ -70,7 +74,8 @@ const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")
   if (isModuleInCommonJs.test(first)) return inCommonJs({ file, path })
-  if (name === "SyntaxError") return refuse(file, "the file is not valid JavaScript", `Run node ${file} to see where`)
+  if (name === "SyntaxError")
+    return refuse(file, "the file is not valid JavaScript", `Run node ${file} to see the line`)
   if (name !== "ReferenceError") return refuse(file, first.replace(/[.:]$/, ""), "Fix the file")
   const [, after] = (cause instanceof Error ? (cause.stack ?? "") : "").split(`${pathToFileURL(path).href}:`)
   const line = after === undefined ? "" : ` at line ${Number.parseInt(after, 10)}`

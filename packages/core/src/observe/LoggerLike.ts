@@ -7,9 +7,9 @@ import { isEffect, methodOf } from "./internal/loggerMethods.ts"
 type Method = (...args: ReadonlyArray<any>) => unknown
 
 /**
- * A logger of any library that has these methods, such as pino, winston or `console`. A logger with `child` and without `log`,
- * such as pino, is called as `warn(fields, message)`; one with both, such as winston, as `log({ level, message, ...fields })`;
- * any other, such as `console`, as `warn(message, fields)`.
+ * A logger of any library that has these methods, such as pino, winston or `console`. A logger with `child` and without
+ * `log`, such as pino, is called as `warn(fields, message)`. A logger with both, such as winston, is called as `log({
+ * level, message, ...fields })`. Any other logger, such as `console`, is called as `warn(message, fields)`.
  */
 export interface LoggerLike {
   readonly error: Method
