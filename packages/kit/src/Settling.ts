@@ -52,9 +52,9 @@ export interface Options<C extends Tagged, K extends Copy<C> = Copy<C>> {
   readonly publish: (claims: ReadonlyArray<Claim<K>>, done: Done<K>) => void
   /**
    * Called when a copy is stored, before the ack. From then on the settlement has succeeded: remember the delivery, and ack it
-   * if it is redelivered.
+   * if it is redelivered. Default: nothing, for adapters that remember the deliveries that have `ended`.
    */
-  readonly stored: (request: Broker.SettleRequest) => void
+  readonly stored?: ((request: Broker.SettleRequest) => void) | undefined
   /** Called when a claimed delivery has ended. Default: nothing. */
   readonly ended?: ((claim: Claim<C | K>, end: End) => void) | undefined
   /** Whether a smaller copy may succeed after this error. Default: after `BodyTooLarge`. */
@@ -104,7 +104,7 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
     const copied = once<K>((each, failure) => {
       const { instead } = each.command
       if (failure === undefined) {
-        stored(each)
+        stored?.(each)
         carryOut([claimed(each, ack)], acked)
       } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
       else fail(each, failure)
