@@ -11,12 +11,14 @@ type Method = (...args: ReadonlyArray<any>) => unknown
  * `log`, such as pino, is called as `warn(fields, message)`. A logger with both, such as winston, is called as `log({
  * level, message, ...fields })`. Any other logger, such as `console`, is called as `warn(message, fields)`.
  */
-export interface LoggerLike {
+export type LoggerLike = Levels &
+  ({ readonly info: Method; readonly log?: Method } | { readonly log: Method; readonly info?: Method })
+
+/** The other methods of a logger. */
+interface Levels {
   readonly error: Method
   readonly warn: Method
-  readonly info?: Method
   readonly debug?: Method
-  readonly log?: Method
   /** Makes a logger whose lines have these fields. It is called once for each queue. */
   readonly child?: Method
 }
