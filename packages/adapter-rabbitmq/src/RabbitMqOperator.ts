@@ -7,9 +7,9 @@ import * as Version from "./internal/version.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
-/** A property of a queue, checked. */
+/** The result of checking one property of a queue. */
 export interface Finding {
-  /** The property. */
+  /** The property that was checked. */
   readonly about: "queue" | "delivery limit" | "dead letters" | "consumer timeout"
   readonly isGood: boolean
   /** The value found, in words. */
@@ -27,9 +27,9 @@ const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version
 }
 
 /**
- * Checks a queue's arguments; `undefined` means that the queue does not exist. `reckoned` is the delivery limit in the
- * queue's plan. Below it, the server dead-letters messages that still have retries. Default: 0, which accepts any
- * limit. Pure.
+ * Checks a queue as the server reports it; `undefined` means that the queue does not exist. `reckoned` is the delivery
+ * limit in the queue's plan. With a lower limit, the server dead-letters messages that still have retries. Default: 0,
+ * which accepts any limit. Pure.
  */
 export const findingsOf = (
   queue: Management.QueueInfo | undefined,

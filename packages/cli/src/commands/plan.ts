@@ -28,7 +28,7 @@ const flags = {
 
 interface Planned {
   readonly plan: Plan.Plan
-  /** `undefined` when the broker was not asked. */
+  /** What the broker has of the plan; `undefined` if the broker was not asked. */
   readonly inspection: Plan.Inspection | undefined
 }
 

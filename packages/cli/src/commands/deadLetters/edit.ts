@@ -33,7 +33,7 @@ interface Found {
   readonly letter: DeadLetters.DeadLetter
 }
 
-/** Returns the only letter that matches. */
+/** Finds the only letter that matches. */
 const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =>
   Effect.gen(function* () {
     const found = yield* Effect.forEach(all, (dead) =>
@@ -80,7 +80,10 @@ const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLe
   return `${queue}: ${Printable.line(letter.id)}: ${words[outcome]}${rest}`
 }
 
-/** Edits the matching letter. It is a problem if the copy is not known to have succeeded, though the broker reports that. */
+/**
+ * Edits the matching letter. The command reports a problem if the broker reports outcomes, and the copy is not known to
+ * have succeeded.
+ */
 export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
   Effect.provide(editing(target, asked), Target.layer(target))
 

@@ -8,7 +8,7 @@ import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped, type Failed } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
-/** The error of letters that were not browsed. */
+/** Returns the error of a purge that did not browse all letters. */
 const partial = (
   { capabilities }: Broker.Service,
   queue: string,
@@ -32,7 +32,7 @@ const partial = (
   return because(unreached, why, "Redrive, park or remove some of those that it passed over first")
 }
 
-/** Purges a queue, and returns the number of removed letters. The options have been checked. */
+/** Purges a queue, and returns the number of removed letters. The caller has checked the options. */
 export const purge = (
   broker: Broker.Service,
   queue: string,
