@@ -7,7 +7,7 @@ import type { Faults } from "./Faults.ts"
 /** The options of a memory broker. All are optional. */
 export interface Options {
   /**
-   * Largest number of messages in one queue, delayed and in flight included. When the queue is full, sends wait; dead
+   * Largest number of messages in one queue, delayed and in flight included. When it is full, sends wait; dead
    * letters, retries and releases do not. Range: 1 or more, or `Infinity`. Default: no limit.
    */
   readonly maxMessages?: number | undefined

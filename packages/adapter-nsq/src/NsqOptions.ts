@@ -82,7 +82,7 @@ export interface Options {
   /** Longest pause between attempts to reconnect. Range: 1 ms to 2 minutes; a number means milliseconds. Default: 5 seconds. */
   readonly reconnectMax?: Delay.DurationInput | undefined
   /**
-   * Lease of a delivery: how long nsqd waits for its settlement or extension before it redelivers the message. Range: 1
+   * Time until nsqd redelivers an unsettled message, unless extended. Range: 1
    * second to 1 day; a number means milliseconds. Default: nsqd's.
    */
   readonly messageTimeout?: Delay.DurationInput | undefined
@@ -94,12 +94,12 @@ export interface Options {
   /** Largest number of unconfirmed messages; further messages wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
   /**
-   * How messages are retried. `native`: nsqd itself requeues the message for a short delay (`REQ`). `exact`: each retry is
+   * `native`: short retries use `REQ`. `exact`: each retry is
    * a copy with history and due time. Default: `native`.
    */
   readonly retry?: Fields["retry"] | undefined
   /**
-   * Whether the adapter wraps sent messages in Requeue's envelope. Without an envelope, ids and headers are lost. Default:
+   * Whether sends have an envelope; without it, ids and headers are lost. Default:
    * `always`.
    */
   readonly envelope?: Fields["envelope"] | undefined
@@ -112,18 +112,16 @@ export interface Options {
   /** Whether the adapter uses nsqd's HTTP interface. Default: `true`. */
   readonly http?: Fields["http"] | undefined
   /**
-   * Longest delay that nsqd accepts. Range: 1 ms to 1 day; a number means milliseconds. Default: the value that nsqd
-   * reports, which is also the upper limit.
+   * Longest delay that nsqd accepts. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also the upper limit.
    */
   readonly maxReqTimeout?: Delay.DurationInput | undefined
   /**
-   * Largest message that nsqd accepts, in bytes. Range: 512 to 1,073,741,824. Default: the value that nsqd reports, which
+   * Largest message that nsqd accepts, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which
    * is also the upper limit.
    */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
   /**
-   * Largest `MPUB` request that nsqd accepts, in bytes. Range: 1,024 to 1,073,741,824. Default: the value that nsqd
-   * reports, which is also the upper limit.
+   * Largest `MPUB` that nsqd accepts, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper limit.
    */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
   /**
@@ -206,7 +204,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const notText = AdapterOptions.secretProblem("nsq", { authSecret })
   if (notText !== undefined) return Result.fail(notText)
   if (authSecret !== undefined && AdapterOptions.textOf(authSecret) === "") {
-    return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave it out"))
+    return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave authSecret out"))
   }
   if (resolveAddress !== undefined && typeof resolveAddress !== "function") {
     const remedy = "Write resolveAddress: (found) => ({ ...found, host }) in code"
@@ -265,7 +263,7 @@ const contradiction = (
   }
   if (nsqdHttp !== undefined && nsqdHttp.length !== settings.nsqd.length) {
     const detail = `${nsqdHttp.length} addresses for ${settings.nsqd.length} nsqd`
-    return refuse("nsqdHttp", detail, "Give one for each nsqd, in the same order")
+    return refuse("nsqdHttp", detail, "Give one address for each nsqd, in the same order")
   }
   if (settings.resolveAddress !== undefined && settings.lookupd.length === 0) {
     return refuse(
@@ -279,7 +277,7 @@ const contradiction = (
     if (detail !== undefined) return refuse("authSecret", detail, Handshake.remedyInClear)
   }
   if (settings.publishTo === 2 && settings.lookupd.length === 0 && settings.nsqd.length < 2) {
-    return refuse("publishTo", "there is one nsqd only", "Give a second one in nsqd, or lookupd")
+    return refuse("publishTo", "there is one nsqd only", "Add a second nsqd to the option nsqd, or set lookupd")
   }
   return undefined
 }

@@ -59,8 +59,8 @@ const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Qu
   const parsed = Names.parse(name, channel)
   if (Names.isRefused(parsed) || parsed.topic !== topic) return parsed
   return {
-    detail: `${JSON.stringify(name)} is a channel of ${topic} itself, all of whose channels would get the dead letters`,
-    remedy: "Name another topic, or none for a dead-letter topic of the queue's own"
+    detail: `${JSON.stringify(name)} is in the topic ${topic} of the queue, and every channel of that topic would get the dead letters`,
+    remedy: "Name a dead-letter queue in another topic, or leave deadLetter out"
   }
 }
 

@@ -36,7 +36,7 @@ export const findingsOf = (
   serverVersion: string,
   reckoned = 0
 ): ReadonlyArray<Finding> => {
-  if (queue === undefined) return [{ about: "queue", isGood: false, detail: "it does not exist" }]
+  if (queue === undefined) return [{ about: "queue", isGood: false, detail: "the queue does not exist" }]
   const args = queue.arguments
   const type = args["x-queue-type"] ?? "classic"
   const limit = limitOf(queue, serverVersion)
@@ -87,7 +87,7 @@ const open = (options: Options) =>
         field: "management",
         broker: "rabbitmq",
         detail: "queues can only be listed by the management interface",
-        remedy: "Give its address, for example http://localhost:15672"
+        remedy: "Set management to its address, for example http://localhost:15672"
       })
     }
     const connection = yield* Connection.make(settings, "operator")

@@ -97,7 +97,7 @@ export interface Options {
    */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * Time limit of the wait for a connection to publish, and of the wait for the confirmation. Range: 100 ms to 2 minutes; a
+   * Time limit of the wait for a connection, and then for the confirmation. Range: 100 ms to 2 minutes; a
    * number means milliseconds. Default: 10 seconds.
    */
   readonly publishTimeout?: Delay.DurationInput | undefined
@@ -127,7 +127,7 @@ export interface Options {
   /** Where delayed messages wait. Default: `auto`, which is `ladder` for few delays, else `levels`. */
   readonly topology?: Fields["topology"] | undefined
   /**
-   * Smallest step of delays with the topology `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50
+   * Smallest step of delays with `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50
    * ms.
    */
   readonly resolution?: Delay.DurationInput | undefined
@@ -137,8 +137,7 @@ export interface Options {
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
   /**
-   * Largest number of queues for delays of handlers and producers, shared by all queues of the server. If it is below the default,
-   * these delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21
+   * Largest number of queues for delays of handlers and producers, shared by all queues of the server. Below the default, these delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21
    * with the default `resolution`; with `perDelayQueue` one per delay).
    */
   readonly maxOtherDelayQueues?: Fields["maxOtherDelayQueues"] | undefined

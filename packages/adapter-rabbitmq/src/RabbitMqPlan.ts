@@ -56,7 +56,7 @@ export interface Plan {
   readonly found: RabbitMqQueue.RabbitMqQueue
   /** The queue whose messages circulate until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
-  /** What to do if the queue is missing and only its consumer may declare it. */
+  /** The remedy if the queue is missing and only its consumer may declare it. */
   readonly absent: string | undefined
 }
 

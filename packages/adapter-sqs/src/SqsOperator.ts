@@ -155,7 +155,7 @@ const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<st
         source === undefined
           ? "no queue's redrive policy names it: SQS does not move its messages"
           : `it is the dead-letter queue of ${names.join(", ")}, and SQS does not know the source of Requeue's dead letters`,
-      remedy: `Use DeadLetters.redrive${source === undefined ? "" : ", which takes each letter back to its queue; or move all of them to one queue by the option to"}`
+      remedy: `Use DeadLetters.redrive${source === undefined ? "" : ', which sends each letter back to its queue. To move all letters to one queue, pass { to: "NAME" }'}`
     })
   })
 

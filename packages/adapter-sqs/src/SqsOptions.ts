@@ -15,7 +15,7 @@ import * as Sdk from "./internal/sdkOptions.ts"
 export type { SdkOptions } from "./internal/client.ts"
 
 /**
- * What the adapter does with queues: it creates missing ones, only compares queues with the plan, or only uses them.
+ * How the adapter treats queues: it creates missing ones, only compares queues with the plan, or only uses them.
  */
 export type Queues = "create" | "verify" | "use"
 
@@ -69,12 +69,12 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly visibilityTimeout?: Delay.DurationInput | undefined
   /**
-   * Number of messages in flight above which a retry becomes a copy, because SQS limits messages in flight. 0 makes every
+   * Messages in flight above which retries become copies. 0 makes every
    * retry a copy. Range: 0 to 120,000. Default: 60,000.
    */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
   /**
-   * Whether a retry blocks its message group (`block`), or goes to the end of the group (`resend`). Default: `block`.
+   * A retry blocks its group (`block`), or goes to the end of its group (`resend`). Default: `block`.
    */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
   /**
@@ -97,7 +97,7 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly deadLetterRetention?: Delay.DurationInput | undefined
   /**
-   * Number of receives after which SQS dead-letters a message. Range: 1 to 1,000. Default: more than the policy needs.
+   * Receive count after which SQS dead-letters a message. Range: 1 to 1,000. Default: more than the policy needs.
    */
   readonly maxReceiveCount?: Fields["maxReceiveCount"] | undefined
   /** Encryption of queues that the adapter creates: `sqs`, `none`, or the id or ARN of a KMS key. Default: `sqs`. */
@@ -189,7 +189,9 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
     const [name] = broken
     const field = Reflect.get(options, name) === undefined ? "url" : name
     const detail = `${field === name ? "the value is" : `its ${name} is`} text ${Credentials.lineEnd}`
-    return Result.fail(refuse(field, detail, "Remove it, such as by trim() where it is read from a file"))
+    return Result.fail(
+      refuse(field, detail, "Remove the line end, for example by trim() if the value is read from a file")
+    )
   }
   const { parameters } = parsed.success
   const misplaced = others.find((name) => name in parameters)
@@ -216,7 +218,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   }
   if (settings.deadLetterRetention < settings.retention) {
     const detail = `${Delay.format(settings.deadLetterRetention)} is less than retention: a dead letter keeps its age`
-    return Result.fail(refuse("deadLetterRetention", detail, "Set it to retention or more"))
+    return Result.fail(refuse("deadLetterRetention", detail, "Set deadLetterRetention to retention or more"))
   }
   return Result.succeed(settings)
 }

@@ -153,13 +153,15 @@ const mismatch = (
   if (other >= 0) {
     const kind = (isFifo: boolean) => (isFifo ? "FIFO" : "standard")
     const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS requires both to be of the same kind`
-    const remedy = fifo ? "End its name in .fifo" : "Give it a name without .fifo"
+    const remedy = fifo
+      ? "End the dead-letter queue's name in .fifo"
+      : "Give the dead-letter queue a name without .fifo"
     return refuse(queue, "retry.deadLetter", detail, remedy)
   }
   const same = letters.findIndex((letter) => letter.name === name)
   if (same < 0) return undefined
   const detail = `${deadLetterQueues[same]} and ${queue} are both called ${name} on SQS`
-  return refuse(queue, "retry.deadLetter", detail, "Give it another name")
+  return refuse(queue, "retry.deadLetter", detail, "Give the dead-letter queue another name")
 }
 
 const tooLong = (

@@ -112,7 +112,10 @@ type Event = "begin" | "end"
 const refused = (event: Event, line: string, error: unknown): UsageError =>
   new UsageError({
     detail: `--audit: ${why(error)}`,
-    remedy: event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
+    remedy:
+      event === "begin"
+        ? "Nothing was done. Give --audit a file that can be written"
+        : `Add this line to the audit: ${line.trim()}`
   })
 
 const why = (error: unknown): string => {

@@ -54,7 +54,7 @@ export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
 export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
     if (dlq.length > 0 && flags.queue.length > 0) {
-      const remedy = "Give --dlq for these dead-letter queues, or --queue for those of a queue"
+      const remedy = "Give --dlq with dead-letter queues, or --queue with the queue that they belong to"
       return yield* new UsageError({ detail: "--queue and --dlq do not go together", remedy })
     }
     const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
@@ -101,13 +101,13 @@ export const destination = Effect.fnUntraced(function* (
   if (queues.includes(to)) {
     return yield* new UsageError({
       detail: `--to: ${to} is the dead-letter queue itself`,
-      remedy: "Give another queue"
+      remedy: "Give another queue with --to"
     })
   }
   if (to === "discard") {
     return yield* new UsageError({
       detail: "--to: discard is not a queue; in a policy it means that no dead letter is kept",
-      remedy: "Give a queue, or remove letters with dead-letters purge"
+      remedy: "Give a queue with --to, or remove letters with requeue dead-letters purge"
     })
   }
   if (mayCreate) return

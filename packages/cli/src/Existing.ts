@@ -14,10 +14,12 @@ const remedy = (name: string, names: ReadonlyArray<string>, intro: string): stri
   const meant = OptionNames.nearest(name, names)
   if (meant !== undefined) return `Did you mean ${meant}?`
   const others = names.length > most ? ` and ${names.length - most} others` : ""
-  return names.length === 0 ? "Check its name on the broker" : `${intro} ${names.slice(0, most).join(", ")}${others}`
+  return names.length === 0
+    ? "Check the name of the queue on the broker"
+    : `${intro} ${names.slice(0, most).join(", ")}${others}`
 }
 
-/** What to advise if a queue is missing. */
+/** The basis of the advice on a missing queue. */
 export interface Advice {
   /** The names of queues in the configuration. */
   readonly known: ReadonlyArray<string>
@@ -47,7 +49,7 @@ export const check = Effect.fnUntraced(function* (
     // Never suggest a configured name that the broker does not have.
     const names = [...known.filter((name) => listed?.includes(name) ?? true), ...(listed ?? [])]
     const advice = known.includes(queue)
-      ? "It is configured and does not exist yet: run requeue create"
+      ? "The queue is configured, but not created yet: run requeue create"
       : remedy(
           queue,
           [...new Set(names)].filter((name) => name !== queue && (!isDead || known.includes(name) || isDeadName(name))),

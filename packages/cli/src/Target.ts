@@ -158,7 +158,8 @@ const nothing = (
 ): UsageError => {
   const among = (names: Iterable<string>) => [...new Set(names)].join(", ")
   const all = Object.values(queues)
-  if (all.length === 0) return new UsageError({ detail: `${file} has no queues`, remedy: "Write them under queues" })
+  if (all.length === 0)
+    return new UsageError({ detail: `${file} has no queues`, remedy: "Add queues to the file, under the key queues" })
   if (found.length > 0) {
     const detail = `--queue: these queues are on several brokers: ${among(found.map((queue) => queue.broker))}`
     return new UsageError({ detail, remedy: "Give queues of one broker, or --broker as well" })

@@ -149,7 +149,7 @@ const read = ({
     })
   })
 
-/** What {@link make} needs besides the file's content. */
+/** The context of a file, which {@link make} needs besides the file's content. */
 interface Context extends Pick<Options, "adapters">, Pick<Placeholders.Expanded, "secrets"> {
   readonly environment: Overrides.Variables
   /** See `Overrides.Overridden`. */

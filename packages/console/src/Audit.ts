@@ -91,7 +91,7 @@ export const begin = (write: Write, operation: Operation): Effect.Effect<void, R
   Effect.flatMap(lineOf("begin", operation, {}), (line) =>
     Effect.mapError(keep(write, line), (reason) => {
       const detail = `the audit could not be written: ${reason}`
-      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Fix the audit first" })
+      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Make the audit writable, then try again" })
     })
   )
 
@@ -136,5 +136,9 @@ export const around =
       const lost = yield* end(write, operation, outcome)
       if (lost === undefined) return yield* exit
       const detail = `the audit could not be written: ${lost}`
-      return yield* new Refusal({ status: 503, detail, remedy: "The result is not shown. Fix the audit first" })
+      return yield* new Refusal({
+        status: 503,
+        detail,
+        remedy: "The result is not shown. Make the audit writable, then try again"
+      })
     })

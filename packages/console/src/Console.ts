@@ -173,7 +173,9 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
   const isOpen = authorize === undefined
   const foreign = hosts?.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {
-    throw new RangeError(`Console.make: the host ${foreign} needs authorize. Without it, every visitor could redrive`)
+    throw new RangeError(
+      `Console.make: the host ${foreign} needs authorize: without this option, every visitor could redrive`
+    )
   }
   const twice = brokers.find(({ name }, index) => brokers.findIndex((other) => other.name === name) < index)
   if (twice !== undefined)

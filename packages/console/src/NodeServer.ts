@@ -129,7 +129,7 @@ export const serve = (
 ): Effect.Effect<URL, Error, Scope.Scope> => {
   if (requeue.isOpen && !isLoopback(host)) {
     throw new RangeError(
-      `NodeServer.serve: a console on ${host} needs authentication. Give authorize, or listen on 127.0.0.1`
+      `NodeServer.serve: a console on ${host} needs authentication. Set the option authorize, or listen on 127.0.0.1`
     )
   }
   if (requeue.hosts === undefined && !isLoopback(host)) {

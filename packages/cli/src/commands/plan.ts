@@ -28,7 +28,7 @@ const flags = {
 
 interface Planned {
   readonly plan: Plan.Plan
-  /** What the broker has of the plan; `undefined` if the broker was not asked. */
+  /** The states of the planned objects on the broker; `undefined` if the broker was not asked. */
   readonly inspection: Plan.Inspection | undefined
 }
 

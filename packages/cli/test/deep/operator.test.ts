@@ -407,7 +407,10 @@ describe.concurrent("queues that are missing", () => {
     assert.strictEqual(back.code, 0)
     const itself = await run("dead-letters redrive --yes --to misled.dlq", "misled")
     assert.strictEqual(itself.code, 2)
-    assert.match(itself.stderr, /^requeue: --to: misled\.dlq is the dead-letter queue itself\. Give another queue$/m)
+    assert.match(
+      itself.stderr,
+      /^requeue: --to: misled\.dlq is the dead-letter queue itself\. Give another queue with --to$/m
+    )
     await settled("misled.dlq", 2)
   })
 })

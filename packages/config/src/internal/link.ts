@@ -93,7 +93,9 @@ const contradictions = (queues: Linked["queues"]): ReadonlyArray<StrictSchema.Pr
       .find(([, each]) => each.name === queue.name && each.broker === queue.broker && policy(each) !== policy(queue))
     if (first === undefined) return []
     const detail = `${first[0]} and ${key} are both the queue ${queue.name} on ${queue.broker}, with different retry policies`
-    return [{ path: ["queues", key, "name"], detail, remedy: "Give both the same retry, or one of them another name" }]
+    return [
+      { path: ["queues", key, "name"], detail, remedy: "Give both queues the same retry, or one of them another name" }
+    ]
   })
 }
 

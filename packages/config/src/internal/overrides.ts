@@ -111,7 +111,7 @@ export const override = (
       problems.push(overridesNothing(name, written, found, others))
     } else if (paths.length > 1) {
       const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
-      problems.push({ path: [name], detail, remedy: "Rename one of them" })
+      problems.push({ path: [name], detail, remedy: "Rename one of these keys" })
     } else {
       file = set(file, path, text)
       done.add(JSON.stringify(path))

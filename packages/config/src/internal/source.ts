@@ -35,7 +35,7 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
     if (named !== undefined) {
       const path = resolve(cwd, named)
       if (existsSync(path)) return Effect.succeed(source(path, cwd))
-      return Effect.fail(refuse(named, "there is no such file", "Check its path"))
+      return Effect.fail(refuse(named, "there is no such file", "Check the path"))
     }
     for (let folder = cwd; ; folder = dirname(folder)) {
       const path = names.map((name) => join(folder, name)).find((candidate) => existsSync(candidate))
@@ -62,7 +62,7 @@ const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexp
 const inCommonJs = ({ file }: Source): ConfigFileError => {
   const renamed = basename(file).replace(/([jt]s)$/, "m$1")
   const detail = 'the file is an ES module in a package of "type": "commonjs"'
-  return refuse(file, detail, `Rename it to ${renamed}`)
+  return refuse(file, detail, `Rename the file to ${renamed}`)
 }
 
 /** Node's errors for invalid syntax repeat parts of the text, such as a password without quotes: they are not shown. */

@@ -48,9 +48,13 @@ const nobody = (paths: Paths, now: number): Visit => ({
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
-const closed = new Refusal({ status: 503, detail: "this console is closing", remedy: "Try again when it is back" })
+const closed = new Refusal({
+  status: 503,
+  detail: "this console is closing",
+  remedy: "Try again when the console is back"
+})
 
-const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
+const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some of them" })
 
 /** Turns replies into responses, and limits the open streams. */
 const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSignal) => {
@@ -86,7 +90,7 @@ const told = (
     }),
     Effect.catchCause((cause) => {
       const detail = "the console failed; the log has the error"
-      const body = layout(visit(), refused(visit(), { status: 500, detail, remedy: "Please report it" }), assets)
+      const body = layout(visit(), refused(visit(), { status: 500, detail, remedy: "Please report the error" }), assets)
       return Effect.as(Log.error("a request failed", {}, cause), Responses.page(body, 500))
     })
   )

@@ -12,5 +12,5 @@ export const selects = <A>(filter: ((value: A) => unknown) | undefined, make: ()
   if (!Thenable.is(answer)) return answer === true
   // Nothing else handles its rejection.
   answer.then(undefined, () => {})
-  throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
+  throw new TypeError("filter must return true or false, not a promise, because the broker waits for the answer")
 }

@@ -172,7 +172,7 @@ const run = (
       if (letters.length === 0) return
       for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
         if (!known.has(queue) && !options.create)
-          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create it" })
+          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create the queue" })
         known.add(queue)
       }
       const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))

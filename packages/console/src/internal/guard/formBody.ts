@@ -34,7 +34,7 @@ export const of = (request: Request, limit = standard): Effect.Effect<URLSearchP
     if (Number(request.headers.get("content-length") ?? 0) > limit) return yield* tooLarge(limit)
     const bytes = yield* Effect.tryPromise({
       try: () => read(request, limit),
-      catch: () => new Refusal({ status: 400, detail: "the form did not arrive", remedy: "Send it again" })
+      catch: () => new Refusal({ status: 400, detail: "the form did not arrive", remedy: "Send the form again" })
     })
     return bytes === undefined ? yield* tooLarge(limit) : new URLSearchParams(new TextDecoder().decode(bytes))
   })

@@ -68,13 +68,17 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
   const enter = (request: Request, { address }: Client, now: number): Refusal | undefined => {
     const host = Host.of(request)
     if (!Host.isAllowed(host, hosts)) {
-      return refuse(421, `this console is not ${host}`, "If the console serves this host, name it in hosts")
+      return refuse(
+        421,
+        `this console is not ${host}`,
+        "If the console serves this host, add the host to the option hosts"
+      )
     }
     if (isOpen && !(Host.isLoopbackAddress(address) && !ClientAddress.isForwarded(request.headers))) {
       return refuse(
         403,
         "this console has no authentication, so it serves only this machine, without a proxy",
-        "Give authorize"
+        "To serve other machines, set the option authorize"
       )
     }
     // Before the limit: requests from other sites do not use up the limit of the user.

@@ -255,7 +255,8 @@ export const stopRoute: Route = {
       dependencies.jobs.stop(job.id)
       yield* Effect.mapError(
         Audit.around(dependencies.audit, operation)(Effect.void),
-        ({ detail, status }) => new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Fix the audit" })
+        ({ detail, status }) =>
+          new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Make the audit writable" })
       )
       return { to: visit.paths.to("job", jobQuery(job)) }
     })

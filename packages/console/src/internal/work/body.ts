@@ -96,7 +96,7 @@ const printed = (shown: string, { text, value }: { readonly value: unknown; read
 export const hookFailed = new Refusal({
   status: 503,
   detail: "the redact hook failed",
-  remedy: "Nothing is shown. Fix the hook"
+  remedy: "Nothing is shown. Fix the function in the option redact"
 })
 
 /** Where the hook throws, everything is hidden. */

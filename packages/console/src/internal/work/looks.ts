@@ -195,7 +195,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
         if (current !== undefined && current.ended === undefined) return current
         if (ofQueue(place).filter(({ ended }) => ended === undefined).length >= mostAtOnce) {
           const detail = `${mostAtOnce} browses with other filters wait for ${place.queue}`
-          return yield* new Refusal({ status: 503, detail, remedy: "Try again when they have ended" })
+          return yield* new Refusal({ status: 503, detail, remedy: "Try again when these browses have ended" })
         }
         outdated.delete(keyOf(place))
         const look = set({

@@ -54,8 +54,8 @@ const unknown = (
     operation: "publish",
     queue: origin,
     reason: "QueueMismatch",
-    detail: `only the letters in ${queue} name it as their origin: no policy known here sends its dead letters there`,
-    remedy: `If they came from it, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, use to or --to`
+    detail: `only the letters in ${queue} name ${origin} as their origin: no policy known here sends dead letters of ${origin} to ${queue}`,
+    remedy: `If the letters came from ${origin}, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}. If not, use another queue: { to: "NAME" } or --to NAME`
   })
 
 const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: string): BrokerError.BrokerError =>
@@ -64,8 +64,8 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
     operation: "publish",
     queue: to,
     reason: "QueueMismatch",
-    detail: `this queue is another name of ${queue}, which has the letters`,
-    remedy: "Use another queue with to or --to"
+    detail: `${to} is another name of ${queue}, which already has the letters`,
+    remedy: 'Use another queue: { to: "NAME" } or --to NAME'
   })
 
 /** Whether a queue may be created. */
@@ -91,7 +91,12 @@ export const check = (
     if (yield* KnownQueues.isSame(broker, to, queue)) return yield* own(broker, to, queue)
     if (given === undefined && !(yield* isOrigin(to))) return yield* unknown(broker, to, queue)
     if (mayCreate(options)) return
-    yield* exists(broker, to, "publish", "Correct the queue of to, or create it: { create: true }, --create")
+    yield* exists(
+      broker,
+      to,
+      "publish",
+      "Correct the name of the target queue, or create the queue: { create: true } or --create"
+    )
   })
 
 /** Returns the queues that `watch` names, which must all exist. */
@@ -101,7 +106,7 @@ export const named = (
 ): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> => {
   const names = typeof watch === "object" ? watch : []
   return Effect.as(
-    Effect.forEach(names, (name) => exists(broker, name, "watch", "Give the names of queues that are there")),
+    Effect.forEach(names, (name) => exists(broker, name, "watch", "Name only existing queues in watch")),
     names
   )
 }
@@ -147,7 +152,7 @@ const givenUp = (
     queue,
     reason: "Unsupported",
     detail: `the broker failed ${tries} times to look the queue up, the last time with ${reason}: ${detail}`,
-    remedy: "Use another queue with to, or redrive again when the broker answers",
+    remedy: 'Use another queue, { to: "NAME" } or --to NAME, or redrive again when the broker answers',
     cause
   })
 

@@ -227,7 +227,7 @@ const target = (call: string, queue: string, to: string | undefined): RangeError
     return OptionNames.error(
       call,
       queue,
-      'to must name a queue, got "discard", by which policies keep no letters',
+      'to must name a queue, got "discard", which in a policy means that no letters are kept',
       remedy
     )
   }
@@ -240,7 +240,7 @@ const edit = (call: string, queue: string, letter: unknown, options: EditOptions
   // Cast, because its parts are checked.
   const { body, headers, id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter>
   if (typeof id !== "string" || !ArrayBuffer.isView(body) || headers === undefined) {
-    return OptionNames.error(call, queue, "the letter must be one that list has shown")
+    return OptionNames.error(call, queue, "the letter must be one that list has returned")
   }
   const refused =
     OptionNames.refusal(call, options, editKinds, queue) ??
@@ -248,7 +248,7 @@ const edit = (call: string, queue: string, letter: unknown, options: EditOptions
     target(call, queue, options.to)
   if (refused !== undefined) return refused
   if (options.to === undefined && origin === undefined) {
-    return OptionNames.error(call, queue, "the queue that the letter came from is unknown", "Give to")
+    return OptionNames.error(call, queue, "the queue that the letter came from is unknown", 'Use { to: "NAME" }')
   }
   if (!isAlike({ body: options.body ?? body, headers: options.headers ?? headers }, { body, headers })) return undefined
   const remedy = "Use another body or headers; to send the letter back unchanged, use redrive with a filter"

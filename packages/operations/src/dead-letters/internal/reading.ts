@@ -145,7 +145,7 @@ export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<vo
   Effect.suspend(() =>
     hidden() === 0
       ? Effect.void
-      : Log.warning("dead letters were browsed in part: the broker shows only the first of each group", {
+      : Log.warning("dead letters were browsed in part: the broker shows only the first letters of each group", {
           queue,
           hidden: hidden()
         })

@@ -41,17 +41,17 @@ const notDeadLetters = (broker: Broker.Service, queue: string, operation: string
     broker,
     queue,
     operation,
-    `no policy known here names it as a dead-letter queue, and it has ${seen}`,
+    `no policy known here names ${queue} as a dead-letter queue, and it has ${seen}`,
     `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this queue itself, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
   )
 
 const shared = (broker: Broker.Service, queue: string, { of = [], operation }: Call, others: Iterable<string>) => {
   const each = of.map(
-    (name) => `for those of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
+    (name) => `for the letters of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
   )
-  const all = `for all, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  const all = `for all letters, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
   const remedy = [...each, all].join("; ")
-  const why = `it also has dead letters of ${[...others].join(", ")}`
+  const why = `${queue} also has dead letters of ${[...others].join(", ")}`
   return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
 }
 

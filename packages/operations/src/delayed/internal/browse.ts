@@ -26,7 +26,7 @@ const unsupported = (
     queue,
     reason: "Unsupported",
     detail: "the broker cannot show messages that wait for their delay",
-    remedy: "Wait until they are due. requeue status shows their number if the broker counts them"
+    remedy: "Wait until the messages are due. requeue status shows their number if the broker counts them"
   })
 
 /** The most messages to browse, in all and per page. */

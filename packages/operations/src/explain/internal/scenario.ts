@@ -78,7 +78,7 @@ export const scenario = (
     return {
       field: "concurrency",
       detail: `${concurrency} ${concurrency === 1 ? "handler" : "handlers"} of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
-      remedy: `Give more than ${needed}`
+      remedy: `Set concurrency above ${needed}`
     }
   }
   const { rateLimit, retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
@@ -86,7 +86,7 @@ export const scenario = (
     return {
       field: "rate",
       detail: `a rate limit of ${rateLimit.max} runs in ${Delay.format(rateLimit.per)} cannot keep up with ${rate} messages a second`,
-      remedy: `Give less than ${(rateLimit.max * 1000) / rateLimit.per}, or raise rateLimit`
+      remedy: `Set rate below ${(rateLimit.max * 1000) / rateLimit.per}, or raise rateLimit`
     }
   }
   const messages = Math.round((rate * outage) / 1000)
@@ -94,7 +94,7 @@ export const scenario = (
     return {
       field: "rate",
       detail: `${messages} messages in one outage are too many to simulate`,
-      remedy: "Give a lower rate, and multiply the result"
+      remedy: "Simulate a lower rate, and multiply the result"
     }
   }
   return {
