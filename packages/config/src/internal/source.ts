@@ -1,4 +1,4 @@
-/** Finding and reading a config file. */
+/** Finds and reads a config file. */
 import { Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -56,7 +56,10 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
 }
 
-/** Node's error for the syntax of a module in a CommonJS file. The package of the file decides which it is. */
+/**
+ * Matches Node's error for the syntax of a module in a CommonJS file. The package of the file decides which of the two it
+ * is.
+ */
 const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {
@@ -65,7 +68,10 @@ const inCommonJs = ({ file }: Source): ConfigFileError => {
   return refuse(file, detail, `Rename the file to ${renamed}`)
 }
 
-/** Node's errors for invalid syntax repeat parts of the text, such as a password without quotes: they are not shown. */
+/**
+ * Returns the error of a module that cannot be loaded. Node's errors for invalid syntax repeat parts of the text, such as a
+ * password without quotes, so they are not shown.
+ */
 const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")

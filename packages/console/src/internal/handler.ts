@@ -24,16 +24,16 @@ export interface Options extends Dependencies.Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** The circumstances of a request. */
+/** The context of a request. */
 interface Following {
   readonly from: Gate.Client
   readonly now: number
   readonly query: URLSearchParams
-  /** Called when the operator is known. */
+  /** Is called when the operator is known. */
   readonly know: (visit: Visit) => void
 }
 
-/** Open streams: of all clients, and of one operator at one client. */
+/** The largest number of open streams: of all clients, and of one operator at one client. */
 const mostStreams = { all: 100, each: 10 }
 
 const nobody = (paths: Paths, now: number): Visit => ({
@@ -74,7 +74,7 @@ const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSign
   }
 }
 
-/** Answers with a page where a request fails. */
+/** Answers with a page if a request fails. */
 const told = (
   answer: Effect.Effect<Response, Refusal | Trouble>,
   visit: () => Visit,
@@ -95,7 +95,7 @@ const told = (
     })
   )
 
-/** Makes a handler, which ends with the scope. */
+/** Makes a handler, which lives until the scope closes. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
     const { brokers, paths } = options

@@ -1,8 +1,8 @@
-/** The fields of a form, up to a size limit. */
+/** Reads the fields of a form, up to a size limit. */
 import * as Effect from "effect/Effect"
 import { Refusal } from "../refusal.ts"
 
-/** Bytes of the largest form without a body: names of queues, an id, and a token. */
+/** The size limit of a form without a body, in bytes: it has names of queues, an id, and a token. */
 const standard = 16 * 1024
 
 const tooLarge = (limit: number) =>
