@@ -72,8 +72,8 @@ const policyOf = ({ options: { retry = RetryPolicy.make() } }: Target.Queue) => 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
 /**
- * Returns the options of a redrive that watches its letters, because a flag asks for it or always. Returns none if it does
- * not watch.
+ * Returns the options of a redrive that watches its letters, because a flag asks for it or always. It returns none if
+ * the redrive does not watch.
  */
 export const of = (
   flags: Flags,

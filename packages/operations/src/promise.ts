@@ -111,9 +111,9 @@ export const deadLetters = (requeue: Requeue, queue: string): DeadLetterQueue =>
 
 /**
  * Returns the calls on each dead-letter queue that the policy of a queue, such as `orders`, names. It finds the policy
- * among this connection's consumers and in its config file. Otherwise pass `retry`, which applies to this call only; its
- * default is the default policy. If a dead-letter queue has letters of another queue as well, calls that change it require
- * `origin` or `force`.
+ * among this connection's consumers and in its config file. If the policy is in neither place, pass `retry`, which applies
+ * to this call only; its default is the default policy. If a dead-letter queue has letters of another queue as well, calls
+ * that change it require `origin` or `force`.
  *
  * Rejects with RangeError for an option that is unknown or of another kind.
  */

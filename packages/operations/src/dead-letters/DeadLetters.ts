@@ -90,8 +90,8 @@ export interface DeadLetters {
    */
   readonly group: (options?: ListOptions) => Effect.Effect<Groups.Groups, BrokerError.BrokerError>
   /**
-   * Sends dead letters back to work: each letter is published and confirmed, and only then removed from this queue. The
-   * attempts of its copy start again at 1. Letters that the options do not select stay in this queue.
+   * Sends dead letters back to work. A copy of each letter is published and confirmed, and only then the letter is removed
+   * from this queue. The attempts of the copy start again at 1. Letters that the options do not select stay in this queue.
    *
    * The redrive holds letters that it does not select until it ends, because the broker then shows the letters after them.
    * It holds at most 100,000.

@@ -24,7 +24,7 @@ export interface DeadLetter {
   readonly operation?: string
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Metadata.Attempt>
-  /** All metadata of the message, which an exact copy needs. It includes the fields above. */
+  /** All metadata of the message, which an exact copy needs. It includes the other fields of the letter. */
   readonly metadata: Metadata.Metadata
   /** How Requeue dead-lettered the message; `undefined` if another program put it into the queue. */
   readonly origin:

@@ -22,7 +22,7 @@ export interface Group extends Cause {
   /** The number of dead letters. It is exact if `missed` is 0, and otherwise a lower bound. */
   readonly count: number
   /**
-   * How many more dead letters may have this cause: at most so many of them are in `other`. It is 0 if there are at most
+   * The largest number of dead letters with this cause that may be counted in `other` instead. It is 0 if there are at most
    * 1,000 causes.
    */
   readonly missed: number

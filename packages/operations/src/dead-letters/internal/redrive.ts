@@ -65,9 +65,9 @@ interface Moving {
 /** Options of `redrive`. */
 export interface Options extends Moving {
   /**
-   * The queue to redrive to. Default: the queue of origin that each dead letter names. That queue must be confirmed by the
-   * option `origin`, or by its retry policy, which names this dead-letter queue. If its policy is not known here, the
-   * default policy counts.
+   * The queue to redrive to. Default: the queue of origin that each dead letter names, if it is confirmed. The option
+   * `origin` confirms it, or the queue's retry policy, if that names this dead-letter queue. A queue whose policy is not
+   * known here has the default policy.
    */
   readonly to?: string | undefined
   /**

@@ -56,7 +56,8 @@ export interface Report
   /** The id of the redrive. The metadata of the copies and the events about them have this id. */
   readonly operation: string
   /**
-   * Letters that were published, confirmed by the broker, and removed from this queue. In a dry run: letters that would be.
+   * Letters that were published, confirmed by the broker, and removed from this queue. In a dry run: letters that would be
+   * redriven.
    */
   readonly redriven: number
   /**
@@ -68,8 +69,9 @@ export interface Report
    */
   readonly refused: number
   /**
-   * Letters of the three counts above for which a publish got no answer. For each such publish, one more copy may exist. It
-   * is a lower bound: a driver that repeats a publish, such as that of SQS, reports only its last answer.
+   * Letters in `redriven`, `unremoved` and `refused` for which a publish got no answer. For each such publish, one more
+   * copy may exist. It is a lower bound: a driver that repeats a publish, such as that of SQS, reports only its last
+   * answer.
    */
   readonly unconfirmed: number
   /** Letters that stay, because the filter rejected them. */
@@ -104,9 +106,9 @@ export interface Report
 export type Failed = BrokerError.BrokerError | AuditFailed | CallbackFailed
 
 /**
- * The error of a redrive, park or purge that began and could not go on. The connection was lost for a minute, the broker
- * delivered or accepted nothing, the audit failed, or the filter or another function threw. Letters that were moved or
- * removed stay so, and another call goes on with the others.
+ * The error of a redrive, park or purge that began and could not go on. The reason is one of these: the connection was lost
+ * for a minute, the broker delivered or accepted nothing, the audit failed, or a function of the program threw. Letters
+ * that were moved or removed stay so, and another call goes on with the others.
  */
 export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly queue: string
