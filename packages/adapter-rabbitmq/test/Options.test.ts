@@ -62,7 +62,7 @@ describe("options", () => {
     ["rabbit hunter2", /^url .*the value is not a valid URL.*amqp:\/\/user/],
     ["http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
     ["amqp://", /the URL has no host/],
-    ["amqp://me:hunter2@host/a/b", /Write it as %2F/],
+    ["amqp://me:hunter2@host/a/b", /Write the slash as %2F/],
     ["amqp://me:hunter2%@host", /a % that encodes no character/],
     ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Allowed:/],
     [`amqp://me:hunter2@host/${"x".repeat(256)}`, /the virtual host has 256 bytes, AMQP carries at most 255/],

@@ -58,8 +58,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "an option of connect at the top",
     "brokers: { main: 'memory:' }\nlogger: json\nlogLevel: Info",
     [
-      "logger: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logger: … }) in the program",
-      "logLevel: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logLevel: … }) in the program"
+      "logger: a config file cannot have this option of connect. Remove the option, and write connect(undefined, { logger: … }) in the program",
+      "logLevel: a config file cannot have this option of connect. Remove the option, and write connect(undefined, { logLevel: … }) in the program"
     ]
   ],
   [
@@ -264,7 +264,7 @@ describe("a bad broker", () => {
     assert.strictEqual(
       message,
       `${file}brokers.main.logger: a config file cannot have this option of connect. ` +
-        'Remove it, and write connect("main", { logger: … }) in the program'
+        'Remove the option, and write connect("main", { logger: … }) in the program'
     )
   })
 
@@ -365,7 +365,7 @@ describe("a policy that SQS cannot keep", () => {
       "a dead-letter queue of another type",
       "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
       'queues["orders.fifo"].retry.deadLetter: on broker aws, for queue orders.fifo: graves is a standard queue, ' +
-        "orders.fifo a FIFO one: SQS requires both to be of the same kind. End its name in .fifo"
+        "orders.fifo a FIFO one: SQS requires both to be of the same kind. End the dead-letter queue's name in .fifo"
     ],
     [
       "a dead-letter queue's name",

@@ -63,7 +63,7 @@ describe("the file", () => {
       undefined,
       /^requeue\.config\..*: there is no config file in .* or a folder above\. Write a config file, or pass the path of one$/
     ],
-    [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
+    [{}, "mine.json", /^mine\.json: there is no such file\. Check the path$/],
     [
       { "mine.json": "{" },
       "mine.json",

@@ -11,7 +11,7 @@ export interface Linked {
   readonly defaultBroker: string | undefined
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
-  /** See `Configuration.queuesOn`. */
+  /** Returns the queues of a broker; see `Configuration.queuesOn`. */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
 }
 
@@ -24,7 +24,7 @@ const codecs: Readonly<Record<NonNullable<Written["codec"]>, Codec.Codec<any>>> 
   bytes: Codec.bytes
 }
 
-/** The problem of an unknown name. Text that may hold a password, such as a URL, is not shown. */
+/** Returns the problem of an unknown name. Text that may hold a password, such as a URL, is not shown. */
 export const unknown = (
   what: "broker" | "policy" | "queue",
   name: string,
@@ -87,7 +87,10 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
   return problems
 }
 
-/** Queues of the file that are one queue of a broker, with other retry policies: chance would decide which one holds. */
+/**
+ * Returns the problems of keys that name the same queue of a broker with different retry policies: chance would decide
+ * which policy applies.
+ */
 const contradictions = (queues: Linked["queues"]): ReadonlyArray<StrictSchema.Problem> => {
   const all = Object.entries(queues)
   return all.flatMap(([key, queue], index) => {

@@ -14,18 +14,21 @@ export interface Scenario {
   readonly rate: number
   /** The length of the outage, which begins with the simulation. */
   readonly outage: number
-  /** The share of handler runs that fail while it lasts, above 0 and up to 1. Default: 1. */
+  /** The share of handler runs that fail during the outage, above 0 and up to 1. Default: 1. */
   readonly share?: number | undefined
   readonly handlerTime: number
   readonly concurrency: number
   readonly seed: number
 }
 
-/** The outage to ask about. Times are in milliseconds. */
+/** The question that a simulated outage answers. Times are in milliseconds. */
 export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
-  /** Handlers at a time. Default: the consumer's `concurrency`; without one, twice as many as the rate needs. */
+  /**
+   * The number of handlers that run at a time. Default: the consumer's `concurrency`; without that option, twice as many as
+   * the rate needs.
+   */
   readonly concurrency?: number | undefined
-  /** The form of the consumer's backoff, or `off`. Default: that of its options. */
+  /** The form of the consumer's backoff, or `off`. Default: the form in the consumer's options. */
   readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff["form"] | "off" | undefined
 }
 
@@ -36,7 +39,7 @@ export interface Refusal {
   readonly remedy: string
 }
 
-/** The backoff to simulate: the consumer's own if it has the requested form. */
+/** Returns the backoff to simulate: the consumer's own if it has the requested form. */
 const backoffOf = (
   asked: Question["consumerBackoff"],
   own: ConsumerBackoff.ConsumerBackoff = ConsumerBackoff.off
@@ -47,7 +50,7 @@ const backoffOf = (
     : ConsumerBackoff.make({ form: asked })
 }
 
-/** The most messages in one simulated outage, by default. */
+/** The default for the largest number of messages in one simulated outage. */
 export const maxMessages = 1_000_000
 
 /**
@@ -91,7 +94,7 @@ export const scenario = (
     return {
       field: "rate",
       detail: `${messages} messages in one outage are too many to simulate`,
-      remedy: "Give a lower rate, and multiply the result"
+      remedy: "Simulate a lower rate, and multiply the result"
     }
   }
   return {
