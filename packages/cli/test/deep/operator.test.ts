@@ -328,7 +328,10 @@ describe.concurrent("requeue dead-letters", () => {
     for (const command of ["redrive", "purge --all"]) {
       const { code, stderr } = await run(`dead-letters ${command}`, "unwritable", ...args)
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^requeue: --audit: ENOENT.*\. Nothing was done\. Give --audit a file that can be written\n$/)
+      assert.match(
+        stderr,
+        /^requeue: --audit: ENOENT.*\. Nothing was done\. Give --audit a file that can be written\n$/
+      )
     }
     await settled("unwritable.dlq", 2)
   })

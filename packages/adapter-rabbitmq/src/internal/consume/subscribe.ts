@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
-import { Ack, mustReplace, toCommand } from "../settle/toCommand.ts"
+import { mustReplace, toCommand } from "../settle/toCommand.ts"
 import * as HandedOut from "./handedOut.ts"
 import { identityOf, originalOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
@@ -80,8 +80,6 @@ export const subscribe = (
           confirmed
         ),
       toCommand: (delivery, settlement) => {
-        // Most are acked, and need no facts.
-        if (settlement._tag === "Ack" || settlement._tag === "Drop") return Ack
         const { isUncounted, returns } = receiptOf(delivery)
         const {
           found: { deliveryLimit, type },

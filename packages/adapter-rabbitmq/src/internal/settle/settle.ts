@@ -103,7 +103,9 @@ export const make = ({ fork, publish, queue, settled, toCommand }: Dependencies)
       receipt.settler.unclaim(receipt)
       return undefined
     },
-    toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement),
+    // Most are acked, and need no facts about the queue.
+    toCommand: ({ delivery, settlement }) =>
+      settlement._tag === "Ack" || settlement._tag === "Drop" ? Ack : toCommand(delivery, settlement),
     ack: Ack,
     carryOut: writing(queue),
     publish: (claims, done) => {
