@@ -34,15 +34,17 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "deletes an original before its copy is stored",
     kills: "a dead letter's copy that the broker refuses before its subscription ends leaves its original there",
     file: "settle/settle.ts",
-    text: "const results = [...(yield* publisher.publish(items))]",
-    replacement: "yield* remove(requests)\n        const results = [...(yield* publisher.publish(items))]"
+    text: "      end(claims, done, publisher.publish(items))",
+    replacement: "      for (const claim of claims) done(claim)\n      end(claims, done, publisher.publish(items))"
   },
   {
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "yield* remove(stored.map((index) => requests[index]!))",
-    replacement: "yield* remove([])"
+    text: "calls.deleteMessages(deletes.map(handleOf))",
+    replacement: `calls.deleteMessages(
+        deletes.filter(({ settlement: { _tag } }) => _tag !== "DeadLetter").map(handleOf)
+      )`
   },
   {
     name: "does not extend leases",
@@ -105,8 +107,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a delivery twice",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "settle/settle.ts",
-    text: "receiptOf(request.delivery).isSettling = true",
-    replacement: ""
+    text: "    receipt.isSettling = true\n    if (!isExpired",
+    replacement: "    if (!isExpired"
   },
   {
     name: "does not tell the group of a message",
