@@ -8,6 +8,8 @@
  * | an ephemeral topic or channel has no disk and drops what memory cannot hold | `newDummyBackendQueue` |
  */
 import type { Host } from "../Host.ts"
+import * as Disk from "./Disk.ts"
+import type { Flags } from "./Flags.ts"
 import type { Message } from "./Messages.ts"
 
 export interface Backlog {
@@ -19,40 +21,41 @@ export interface Backlog {
   readonly all: () => ReadonlyArray<Message>
   /** Removes and returns all messages. */
   readonly clear: () => ReadonlyArray<Message>
-  /** Writes a message to the disk. */
-  readonly write: (message: Message) => void
-  /** Writes all messages in memory to the disk. */
-  readonly flush: () => void
-  /** Removes and returns the messages in memory. */
-  readonly forget: () => ReadonlyArray<Message>
+  /** Writes all messages in memory, and these, to the disk. */
+  readonly flush: (further: ReadonlyArray<Message>) => void
+  /** Loses what a kill loses, and returns it. `revive` makes another copy of each message that was already taken. */
+  readonly kill: (revive: (message: Message) => Message) => ReadonlyArray<Message>
 }
 
 /** An empty backlog. `drop` receives each message that it cannot keep. */
-export const make = (host: Host, memory: number, isEphemeral: boolean, drop: (message: Message) => void): Backlog => {
+export const make = (host: Host, flags: Flags, isEphemeral: boolean, drop: (message: Message) => void): Backlog => {
   const inMemory: Array<Message> = []
-  const onDisk: Array<Message> = []
+  const disk = Disk.make(host, flags)
 
   const write = (message: Message): void => {
     message.deferred = 0
     if (isEphemeral) drop(message)
-    else onDisk.push(message)
+    else disk.write(message)
   }
+  const onDisk = (): number => disk.all().length
 
   return {
     put: (message) => {
-      if (inMemory.length < memory) inMemory.push(message)
+      if (inMemory.length < flags.memQueueSize) inMemory.push(message)
       else write(message)
     },
     take: () => {
-      const isFromDisk = onDisk.length > 0 && (inMemory.length === 0 || host.random() < 0.5)
-      return isFromDisk ? onDisk.shift() : inMemory.shift()
+      const isFromDisk = onDisk() > 0 && (inMemory.length === 0 || host.random() < 0.5)
+      return isFromDisk ? disk.read() : inMemory.shift()
     },
-    size: () => inMemory.length + onDisk.length,
-    onDisk: () => onDisk.length,
-    all: () => [...inMemory, ...onDisk],
-    clear: () => [...inMemory.splice(0), ...onDisk.splice(0)],
-    write,
-    flush: () => inMemory.splice(0).forEach(write),
-    forget: () => inMemory.splice(0)
+    size: () => inMemory.length + onDisk(),
+    onDisk,
+    all: () => [...inMemory, ...disk.all()],
+    clear: () => [...inMemory.splice(0), ...disk.clear()],
+    flush: (further) => {
+      for (const message of [...inMemory.splice(0), ...further]) write(message)
+      disk.sync()
+    },
+    kill: (revive) => [...inMemory.splice(0), ...disk.kill(revive)]
   }
 }

@@ -13,7 +13,7 @@
  * | a paused channel sends nothing; its messages may still be settled | `IsReadyForMessages` in client_v2.go |
  * | an ephemeral channel is deleted with its last client | `RemoveClient` in channel.go |
  * | an orderly shutdown writes all messages to the disk, and forgets their deferrals | `flush` in channel.go |
- * | a killed nsqd loses deferred messages, those in flight, and those in memory | https://nsq.io/overview/features_and_guarantees.html |
+ * | a killed nsqd loses deferred messages, those in flight, and those in memory; for those on disk see Disk.ts | https://nsq.io/overview/features_and_guarantees.html |
  */
 import type { Host } from "../Host.ts"
 import * as Backlog from "./Backlog.ts"
@@ -93,12 +93,14 @@ export interface Env {
   readonly report: Facts.Report
   /** The next number of a delivery. */
   readonly number: () => number
+  /** The next number of a copy. */
+  readonly copies: () => number
 }
 
 /** An empty channel. `abandoned` is called when the last client has left. */
 // Long, because its commands share the messages of one channel.
 export const make = (
-  { flags, host, number, report, scan }: Env,
+  { copies, flags, host, number, report, scan }: Env,
   place: Facts.Place & { readonly channel: string },
   abandoned: () => void
 ): Channel => {
@@ -114,9 +116,16 @@ export const make = (
   const back = (message: Message, due: number, why: Facts.Return, delivery?: Facts.Delivery): void =>
     report({ _tag: "Back", place, message, delivery, due, why })
 
-  const backlog = Backlog.make(host, flags.memQueueSize, place.channel.endsWith("#ephemeral"), (message) =>
+  const backlog = Backlog.make(host, flags, place.channel.endsWith("#ephemeral"), (message) =>
     gone(message, "forgotten")
   )
+
+  /** The copy that nsqd reads again: it has forgotten that it has read it. */
+  const revive = (message: Message): Message => {
+    const again = { ...message, copy: copies() }
+    report({ _tag: "Stored", place, message: again, due: host.now(), clientId: undefined })
+    return again
+  }
 
   const defer = (message: Message, delay: number): void => {
     const due = host.now() + delay
@@ -241,15 +250,13 @@ export const make = (
     },
     shutDown: (isOrderly) => {
       clients.clear()
-      if (isOrderly) backlog.flush()
-      else for (const message of backlog.forget()) gone(message, "forgotten")
-      for (const { delivery, message } of recall()) {
-        if (!isOrderly) gone(message, "forgotten", delivery)
-        else {
-          back(message, host.now(), "restart", delivery)
-          backlog.write(message)
-        }
+      const recalled = recall()
+      for (const { delivery, message } of recalled) {
+        if (isOrderly) back(message, host.now(), "restart", delivery)
+        else gone(message, "forgotten", delivery)
       }
+      if (isOrderly) backlog.flush(recalled.map(({ message }) => message))
+      else for (const message of backlog.kill(revive)) gone(message, "forgotten")
     },
     waiting: backlog.all,
     statistics: () => ({

@@ -75,7 +75,8 @@ const open = async (
   const opened = Promise.withResolvers<Identity>()
   let identity: Identity | undefined
   let failure: Error | undefined
-  let [isReady, isClosed, heard] = [false, false, 0]
+  let [isReady, isClosed] = [false, false]
+  let [heard, heartbeats] = [0, 0]
   let stopped = (): void => {}
   let since = host.now()
 
@@ -133,9 +134,9 @@ const open = async (
     identity: identity!,
     isOpen: () => !isClosed,
     heard: () => {
-      if (!isClosed && network.isReachable(at)) heard += Math.floor((host.now() - since) / settings.heartbeat)
-      since = host.now()
-      return heard
+      // Without a timer for each heartbeat.
+      if (link?.isAlive() === true) heartbeats = Math.floor((host.now() - since) / settings.heartbeat)
+      return heard + heartbeats
     },
     write: (commands, done) => {
       if (isClosed) return done(failure ?? new Error("the connection is closed"))

@@ -4,6 +4,8 @@
 export interface Flags {
   /** `--mem-queue-size`: how many messages each topic and each channel keeps in memory. */
   readonly memQueueSize: number
+  /** `--sync-every`: messages on disk, written or read, until their positions are synced. */
+  readonly syncEvery: number
   readonly msgTimeout: number
   readonly maxMsgTimeout: number
   readonly maxReqTimeout: number
@@ -20,6 +22,7 @@ export interface Flags {
 
 export const defaults: Flags = {
   memQueueSize: 10_000,
+  syncEvery: 2500,
   msgTimeout: 60_000,
   maxMsgTimeout: 900_000,
   maxReqTimeout: 3_600_000,

@@ -16,6 +16,8 @@ export interface Link {
   readonly end: () => void
   /** Drops the connection. Commands that were written before still arrive. */
   readonly drop: () => void
+  /** Whether anything, such as a heartbeat, can still arrive. */
+  readonly isAlive: () => boolean
 }
 
 /** What happens on the client's end. */
@@ -64,8 +66,6 @@ export interface Network {
   readonly setUnreachable: (address: string, isUnreachable: boolean) => void
   /** Makes the next command fail that matches. */
   readonly failNext: (failure: Failure, holds: (passing: Passing) => boolean) => Fault
-  /** Whether heartbeats of a connection to this address arrive. */
-  readonly isReachable: (address: string) => boolean
 }
 
 /** Milliseconds after which nsqd ends a connection that it does not hear: two heartbeats of 10 seconds. */
@@ -94,7 +94,7 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
     if (unreachable.has(address)) return undefined
     const nsqd = nodes.get(address)
     if (nsqd?.isUp() !== true) throw refused(address)
-    let [isServed, isOpen] = [true, true]
+    let [isServed, isOpen, isAlive] = [true, true, true]
 
     const closed = (): void => {
       connections.delete(connection)
@@ -149,6 +149,7 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
       address,
       cut,
       lose: () => {
+        isAlive = false
         up.cut()
         down.cut()
         host.after(silence, abandoned)
@@ -162,7 +163,8 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
         isOpen = false
         up.end()
         connections.delete(connection)
-      }
+      },
+      isAlive: () => isAlive
     }
   }
 
@@ -200,7 +202,6 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
           fault.release()
         }
       }
-    },
-    isReachable: (address) => !unreachable.has(address)
+    }
   }
 }

@@ -5,11 +5,11 @@
  * | rule | source |
  * | --- | --- |
  * | an orderly restart keeps all messages and forgets deferrals; topics and channels stay, ephemeral ones do not | `Exit` in https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/nsqd.go |
- * | a killed nsqd keeps what is on disk only | https://nsq.io/overview/features_and_guarantees.html |
+ * | a killed nsqd keeps what is on disk only, and its topics and channels | https://nsq.io/overview/features_and_guarantees.html |
  * | a deleted topic ends the connections of its clients first; a client that subscribes before it is gone is forgotten with it | `DeleteExistingTopic`, same file |
  * | a new topic gets the channels that nsqlookupd knows for it | `GetTopic`, same file |
  *
- * Simplified: what is read from disk is never redelivered after a kill, TLS, compression and authentication are missing.
+ * Simplified: TLS, compression and authentication are missing, and nsqd counts a disk exactly after a kill.
  */
 import type { Host } from "../Host.ts"
 import type * as Facts from "./Facts.ts"

@@ -39,8 +39,6 @@ export interface Topic {
 
 export interface Env extends Channel.Env {
   readonly nsqd: string
-  /** The next number of a copy. */
-  readonly copies: () => number
   /** Whether a deferred message may reach a channel without memory for it. */
   readonly passesDeferred: boolean
 }
@@ -59,10 +57,17 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
 
   const gone = (message: Messages.Message, why: Facts.End): void =>
     report({ _tag: "Gone", place, message, delivery: undefined, why })
-  const backlog = Backlog.make(host, flags.memQueueSize, isEphemeral(name), (message) => gone(message, "forgotten"))
+  const backlog = Backlog.make(host, flags, isEphemeral(name), (message) => gone(message, "forgotten"))
 
   const stored = (message: Messages.Message, of: Facts.Place, clientId: string | undefined): void =>
     report({ _tag: "Stored", place: of, message, due: host.now() + message.deferred, clientId })
+
+  /** The copy that nsqd reads again: it has forgotten that its channels have it. */
+  const revive = (message: Messages.Message): Messages.Message => {
+    const again = messages.copy(message)
+    stored(again, place, undefined)
+    return again
+  }
 
   const isOpen = (): boolean => channels.size > 0 && !isPaused
 
@@ -121,8 +126,8 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
       for (const message of backlog.clear()) gone(message, "deleted")
     },
     shutDown: (isOrderly) => {
-      if (isOrderly) backlog.flush()
-      else for (const message of backlog.forget()) gone(message, "forgotten")
+      if (isOrderly) backlog.flush([])
+      else for (const message of backlog.kill(revive)) gone(message, "forgotten")
       for (const channel of channels.values()) {
         channel.shutDown(isOrderly)
         if (isEphemeral(channel.name)) removeChannel(channel.name)
