@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Host from "../../src/servers/Host.ts"
-import { Driver, type Flags, Lookupd, Network, Nsqd } from "../../src/servers/nsq/index.ts"
+import { Driver, type Facts, type Flags, Lookupd, Network, Nsqd } from "../../src/servers/nsq/index.ts"
 import { placeOf, placesOf, read } from "./queues.ts"
 
 export interface Settings {
@@ -17,6 +17,8 @@ export interface Settings {
   readonly by?: "address" | "nsqlookupd"
   readonly flags?: Partial<Flags.Flags>
   readonly version?: string
+  /** Receives what happens to messages. Default: nothing does. */
+  readonly report?: Facts.Report
   readonly options?: NsqOptions.Options
 }
 
@@ -37,14 +39,21 @@ export interface World {
 const lookupUrl = "http://lookup:4161"
 
 /** Starts servers in the time of the caller. */
-export const world = ({ by = "address", flags = {}, nodes = 1, options = {}, version = "1.3.0" }: Settings = {}) =>
+export const world = ({
+  by = "address",
+  flags = {},
+  nodes = 1,
+  options = {},
+  version = "1.3.0",
+  report = () => {}
+}: Settings = {}) =>
   Effect.gen(function* () {
     const host = yield* Host.make
     const network = Network.make(host)
     const found = (topic: string): ReadonlyArray<string> => lookupd?.channels(topic) ?? []
     let lookupd: Lookupd.Lookupd | undefined
     const nsqd = Array.from({ length: nodes }, (_, index) =>
-      Nsqd.make(host, { name: `n${index}`, version, flags, lookup: found })
+      Nsqd.make(host, { name: `n${index}`, version, flags, lookup: found, report })
     )
     for (const each of nsqd) network.add(each, `${each.name}:4150`, `http://${each.name}:4151`)
     lookupd = Lookupd.make(
