@@ -1,6 +1,7 @@
 /** The contract on the simulated servers. */
 import { NsqOptions } from "@requeue/adapter-nsq"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Contract from "../contract/Contract.ts"
 import * as Host from "../../src/servers/Host.ts"
@@ -12,7 +13,7 @@ const addressOf = (host: string) => ({ host, port: 4150, http: { url: `http://${
 
 const open = ({ flags }: Part) =>
   Effect.gen(function* () {
-    const host = yield* Host.make
+    const host = yield* Random.withSeed(Host.make, "nsq")
     const network = Network.make(host)
     const nsqd = Nsqd.make(host, { name: "nsqd", flags })
     for (const name of ["nsqd", "other"]) network.add(nsqd, `${name}:4150`, `http://${name}:4151`)

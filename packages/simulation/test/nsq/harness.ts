@@ -6,6 +6,7 @@ import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import * as Host from "../../src/servers/Host.ts"
 import { Driver, type Facts, type Flags, Lookupd, Network, Nsqd } from "../../src/servers/nsq/index.ts"
 import { placeOf, placesOf, read } from "./queues.ts"
@@ -48,7 +49,7 @@ export const world = ({
   report = () => {}
 }: Settings = {}) =>
   Effect.gen(function* () {
-    const host = yield* Host.make
+    const host = yield* Random.withSeed(Host.make, "nsq")
     const network = Network.make(host)
     const found = (topic: string): ReadonlyArray<string> => lookupd?.channels(topic) ?? []
     let lookupd: Lookupd.Lookupd | undefined
