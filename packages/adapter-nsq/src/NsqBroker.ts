@@ -13,8 +13,7 @@ import {
   Connection,
   Direct,
   Log,
-  type Outgoing,
-  Timers
+  type Outgoing
 } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
@@ -24,8 +23,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import type { ConnectionCount } from "./internal/connect/connectionCount.ts"
-import * as Lookup from "./internal/connect/lookup.ts"
-import * as Nodes from "./internal/connect/nodes.ts"
+import * as Known from "./internal/connect/known.ts"
 import * as Publishing from "./internal/connect/publishing.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Declare from "./internal/declare/declare.ts"
@@ -76,18 +74,17 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
-  const elapsed = (yield* Timers.make).now
   const fork = (effect: Effect.Effect<unknown>) => void run(effect)
-  const nodes = Nodes.make(settings, elapsed)
-  const lookup = Lookup.make(settings)
-  const publishing = yield* Publishing.make(settings, nodes, lookup)
-  const declare = yield* Declare.make(settings)
+  const known = yield* Known.make(settings)
+  const { driver, elapsed, lookup, nodes } = known
+  const publishing = yield* Publishing.make(settings, driver, nodes, lookup)
+  const declare = yield* Declare.make(settings, driver)
   const sender = Sender.make({ settings, nodes, publishing, declare, now, elapsed, fork: run })
   const placement = { count: settings.publishTo }
   const capabilities = Capabilities.make(settings, nodes.limits())
   const connectionCounts = new Set<ConnectionCount>()
   const messageTimeout = nodes.limits().msgTimeout
-  const consuming = { settings, nodes, lookup, messageTimeout, now, elapsed, fork }
+  const consuming = { ...known, messageTimeout, now, fork }
 
   const admin = Admin.make(consuming)
   const send: Broker.Service["publish"] = (messages) =>

@@ -6,8 +6,7 @@
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import * as Lookup from "./internal/connect/lookup.ts"
-import * as Nodes from "./internal/connect/nodes.ts"
+import * as Known from "./internal/connect/known.ts"
 import * as Pausing from "./internal/inspect/pausing.ts"
 import * as Survey from "./internal/inspect/survey.ts"
 import { decode, type Options } from "./NsqOptions.ts"
@@ -115,17 +114,18 @@ export const verify = (
     const settings = yield* Effect.fromResult(decode(options))
     const plan = Plan.make({ queue, deadLetterQueues: [`${queue}.dlq`] }, settings, Number.POSITIVE_INFINITY)
     if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
-    const dependencies = { settings, nodes: Nodes.make(settings), lookup: Lookup.make(settings) }
-    const { states, failures } = yield* Survey.askAll(plan, dependencies)
+    const { states, failures } = yield* Survey.askAll(plan, yield* Known.make(settings))
     const missing = failures.map(
       ({ message }): Finding => ({ about: "nsqd", nsqd: undefined, isGood: false, detail: message })
     )
     return [...missing, ...findingsOf(states, { ...request, publishTo: settings.publishTo })]
-  })
+  }).pipe(Effect.scoped)
 
 const setPaused = (queue: string, options: Options, isPaused: boolean) =>
-  Effect.flatMap(Effect.fromResult(decode(options)), (settings) =>
-    Pausing.setPaused({ settings, nodes: Nodes.make(settings), lookup: Lookup.make(settings) }, queue, isPaused)
+  Effect.fromResult(decode(options)).pipe(
+    Effect.flatMap(Known.make),
+    Effect.flatMap((known) => Pausing.setPaused(known, queue, isPaused)),
+    Effect.scoped
   )
 
 /**

@@ -1,10 +1,13 @@
 /** The driver, where it would decide otherwise than the options say. */
+import * as Context from "effect/Context"
 import * as Result from "effect/Result"
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { assert, expect, test, vi } from "vitest"
-import * as Client from "../src/internal/client.ts"
+import { Driver } from "../src/internal/client.ts"
 import { NsqOptions } from "../src/index.ts"
+
+const { connectPublisher } = Context.get(Context.empty(), Driver)
 
 /** A frame with a response. https://nsq.io/clients/tcp_protocol_spec.html#data-format */
 const response = (text: string): Buffer => {
@@ -22,7 +25,7 @@ test("connectTimeout alone decides how long nsqd may take to identify itself", a
   const settings = Result.getOrThrow(NsqOptions.decode({ connectTimeout: 60_000 }))
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
   try {
-    const opening = Client.connectPublisher(
+    const opening = connectPublisher(
       settings,
       { host: "127.0.0.1", port, http: undefined },
       () => {},
@@ -49,7 +52,7 @@ test.each(["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u0009\u0001", "\u0015\u0003
     const { port } = server.address() as AddressInfo
     const settings = Result.getOrThrow(NsqOptions.decode({}))
     const { signal } = new AbortController()
-    const opening = Client.connectPublisher(settings, { host: "127.0.0.1", port, http: undefined }, () => {}, signal)
+    const opening = connectPublisher(settings, { host: "127.0.0.1", port, http: undefined }, () => {}, signal)
     await expect(opening).rejects.toThrow("the server does not speak NSQ")
     server.close()
   }

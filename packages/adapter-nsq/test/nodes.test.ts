@@ -7,8 +7,6 @@ import type { AddressInfo } from "node:net"
 import { assert, test } from "vitest"
 import { NsqOptions } from "../src/index.ts"
 import * as Known from "../src/internal/connect/known.ts"
-import * as Lookup from "../src/internal/connect/lookup.ts"
-import * as Nodes from "../src/internal/connect/nodes.ts"
 
 /** The HTTP interface of an nsqd. */
 const nsqd = async (info: unknown) => {
@@ -38,9 +36,10 @@ test("one that is reached by two names counts once; others that say less, or som
       http
     }))
   }
-  const nodes = Nodes.make(settings)
   try {
-    const known = await Effect.runPromise(Known.of({ settings, nodes, lookup: Lookup.make(settings) }, ["t"]))
+    const known = await Effect.runPromise(
+      Effect.scoped(Effect.flatMap(Known.make(settings), (dependencies) => Known.of(dependencies, ["t"])))
+    )
     assert.deepStrictEqual(
       known.having.map((all) => all.map(({ name }) => name)),
       [["h0:4150", "h2:4150", "h3:4150", "h4:4150", "h5:4150", "h6:4150", "h7:4150"]]

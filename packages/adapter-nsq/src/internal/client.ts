@@ -13,11 +13,13 @@ import { hostname } from "node:os"
 import { connect as connectTls } from "node:tls"
 import { Failure } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
+import * as Context from "effect/Context"
 import * as Redacted from "effect/Redacted"
 import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "nsqjs"
 import type { Settings } from "../NsqOptions.ts"
-import type { Address } from "./address.ts"
+import type { Address, HttpInterface } from "./address.ts"
 import * as Handshake from "./handshake.ts"
+import { ask, type HttpResponse, type RequestOptions } from "./httpClient.ts"
 import { closedText } from "./toBrokerError.ts"
 
 /** The answer of nsqd to `IDENTIFY`. Times are in milliseconds. */
@@ -67,9 +69,38 @@ export interface PublishingConnection extends Connection {
   readonly publish: (commands: ReadonlyArray<PublishCommand>) => void
 }
 
-interface PublishCommand {
+/** A publish command: its bytes, and the function that receives nsqd's answer. */
+export interface PublishCommand {
   readonly command: Buffer
   readonly done: (error: Error | null) => void
+}
+
+/** The channel of a connection that receives messages, and its lease in milliseconds; `undefined` for nsqd's. */
+export interface Subscription {
+  readonly topic: string
+  readonly channel: string
+  readonly messageTimeout: number | undefined
+}
+
+/** The ways to nsqd and nsqlookupd. Each function rejects when the signal aborts. */
+export interface Driver {
+  /** Opens a connection that receives the messages of a channel. */
+  readonly subscribe: (
+    settings: Settings,
+    address: Address,
+    subscription: Subscription,
+    on: Listener,
+    signal: AbortSignal
+  ) => Promise<Connection>
+  /** Opens a connection for publishing. */
+  readonly connectPublisher: (
+    settings: Settings,
+    address: Address,
+    closed: Listener["closed"],
+    signal: AbortSignal
+  ) => Promise<PublishingConnection>
+  /** Sends one HTTP request. */
+  readonly ask: (base: HttpInterface, path: string, options: RequestOptions) => Promise<HttpResponse>
 }
 
 const toOptions = (settings: Settings, messageTimeout: number | undefined): ConnectionOptions => ({
@@ -244,25 +275,10 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     native.connect()
   })
 
-/** Opens a connection that receives the messages of a channel. */
-export const subscribe = (
-  settings: Settings,
-  { host, port }: Address,
-  request: { readonly topic: string; readonly channel: string; readonly messageTimeout: number | undefined },
-  on: Listener,
-  signal: AbortSignal
-): Promise<Connection> => {
-  const options = toOptions(settings, request.messageTimeout)
-  return open(new NSQDConnection(host, port, request.topic, request.channel, options), settings, on, signal)
-}
+const subscribe: Driver["subscribe"] = (settings, { host, port }, { channel, messageTimeout, topic }, on, signal) =>
+  open(new NSQDConnection(host, port, topic, channel, toOptions(settings, messageTimeout)), settings, on, signal)
 
-/** Opens a connection for publishing. */
-export const connectPublisher = async (
-  settings: Settings,
-  { host, port }: Address,
-  closed: Listener["closed"],
-  signal: AbortSignal
-): Promise<PublishingConnection> => {
+const connectPublisher: Driver["connectPublisher"] = async (settings, { host, port }, closed, signal) => {
   const native = new WriterNSQDConnection(host, port, toOptions(settings, settings.messageTimeout))
   const connection = await open(native, settings, { message: () => {}, refused: () => {}, closed }, signal)
   const conceal = concealing(settings)
@@ -286,3 +302,8 @@ export const connectPublisher = async (
     }
   }
 }
+
+/** The driver that a broker uses from its start. Default: nsqjs, and Node's HTTP client. */
+export const Driver: Context.Reference<Driver> = Context.Reference<Driver>("@requeue/adapter-nsq/Driver", {
+  defaultValue: () => ({ subscribe, connectPublisher, ask })
+})

@@ -2,8 +2,10 @@
 import { BrokerError } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { Settings } from "../NsqOptions.ts"
 import type { HttpInterface } from "./address.ts"
-import { ask, type HttpResponse } from "./httpClient.ts"
+import type { Driver } from "./client.ts"
+import type { HttpResponse } from "./httpClient.ts"
 import { type ErrorContext, timedOut, toBrokerError } from "./toBrokerError.ts"
 
 /** The result, not an error, when the topic or channel of a request does not exist. */
@@ -36,10 +38,16 @@ interface JsonResponse {
   readonly date: number | undefined
 }
 
-/** Requests `path` from the interface at `base`. `timeout` is in milliseconds. */
+/** What a request needs: the driver, and its time limit in milliseconds. */
+export interface Access {
+  readonly driver: Pick<Driver, "ask">
+  readonly settings: Pick<Settings, "requestTimeout">
+}
+
+/** Requests `path` from the interface at `base`. */
 export const response = (
   context: ErrorContext,
-  timeout: number,
+  { driver: { ask }, settings: { requestTimeout: timeout } }: Access,
   { base, method = "GET", path }: Question
 ): Effect.Effect<JsonResponse, BrokerError.BrokerError> =>
   Effect.tryPromise({
@@ -62,10 +70,10 @@ export const response = (
 /** Returns only the parsed JSON, or `missing`. */
 export const request = (
   context: ErrorContext,
-  timeout: number,
+  access: Access,
   question: Question
 ): Effect.Effect<unknown, BrokerError.BrokerError> =>
-  Effect.map(response(context, timeout, question), ({ json }) => json)
+  Effect.map(response(context, access, question), ({ json }) => json)
 
 const failure = (
   { operation, queue }: ErrorContext,

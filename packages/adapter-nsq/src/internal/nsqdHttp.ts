@@ -1,4 +1,4 @@
-/** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
+/** The HTTP interface of one nsqd: `base` is its address. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -11,10 +11,10 @@ import * as NsqdStats from "./nsqdStats.ts"
 /** Returns the limits that `IDENTIFY` does not report. https://nsq.io/components/nsqd.html#get-configoption */
 export const configured = (
   base: HttpInterface,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<Configured, BrokerError.BrokerError> => {
   const ask = (option: string) =>
-    Effect.map(Http.request({ operation: "connect" }, timeout, { base, path: `config/${option}` }), Http.numberOf)
+    Effect.map(Http.request({ operation: "connect" }, access, { base, path: `config/${option}` }), Http.numberOf)
   return Effect.map(
     Effect.all([ask("max_req_timeout"), ask("max_msg_size"), ask("max_body_size")], { concurrency: "unbounded" }),
     ([nanos, maxMsgSize, maxBodySize]) => ({
@@ -34,8 +34,8 @@ export interface Info {
 }
 
 /** Requests the identity and time of an nsqd. https://nsq.io/components/nsqd.html#get-info */
-export const info = (base: HttpInterface, timeout: number): Effect.Effect<Info> =>
-  Http.response({ operation: "connect" }, timeout, { base, path: "info" }).pipe(
+export const info = (base: HttpInterface, access: Http.Access): Effect.Effect<Info> =>
+  Http.response({ operation: "connect" }, access, { base, path: "info" }).pipe(
     Effect.map(({ date, json }) => ({ identity: identityIn(json), date })),
     Effect.orElseSucceed(() => ({ identity: undefined, date: undefined }))
   )
@@ -48,18 +48,18 @@ const identityIn = (json: unknown): string | undefined =>
 /** Returns how many messages nsqd keeps in memory for each topic and each channel. */
 export const memQueueSize = (
   base: HttpInterface,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
-  Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), Http.numberOf)
+  Effect.map(Http.request({ operation: "verify" }, access, { base, path: "config/mem_queue_size" }), Http.numberOf)
 
 /** Creates a topic and its channel if they are missing. https://nsq.io/components/nsqd.html#post-channelcreate */
 export const create = (
   base: HttpInterface,
   { channel, topic }: Queue,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<void, BrokerError.BrokerError> => {
   const post = (path: string) =>
-    Http.request({ operation: "create", queue: topic }, timeout, { base, method: "POST", path })
+    Http.request({ operation: "create", queue: topic }, access, { base, method: "POST", path })
   return Effect.asVoid(
     Effect.andThen(
       post(`topic/create?${Http.query({ topic })}`),
@@ -73,12 +73,12 @@ export const setPaused = (
   base: HttpInterface,
   { channel, topic }: Queue,
   isPaused: boolean,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<boolean, BrokerError.BrokerError> => {
   const operation = isPaused ? "pause" : "resume"
   const path = `channel/${isPaused ? "pause" : "unpause"}?${Http.query({ topic, channel })}`
   return Effect.map(
-    Http.request({ operation, queue: topic }, timeout, { base, method: "POST", path }),
+    Http.request({ operation, queue: topic }, access, { base, method: "POST", path }),
     (answer) => answer !== Http.missing
   )
 }
@@ -95,13 +95,14 @@ const pause = 20
 export const empty = (
   base: HttpInterface,
   queue: Queue,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { channel, topic } = queue
     const path = `channel/empty?${Http.query({ topic, channel })}`
-    const waiting = NsqdStats.waiting(base, topic, timeout)
-    yield* create(base, queue, timeout)
-    for (let waited = 0; waited < timeout && (yield* waiting) > 0; waited += pause) yield* Effect.sleep(pause)
-    yield* Http.request({ operation: "purge", queue: topic }, timeout, { base, method: "POST", path })
+    const waiting = NsqdStats.waiting(base, topic, access)
+    yield* create(base, queue, access)
+    for (let waited = 0; waited < access.settings.requestTimeout && (yield* waiting) > 0; waited += pause)
+      yield* Effect.sleep(pause)
+    yield* Http.request({ operation: "purge", queue: topic }, access, { base, method: "POST", path })
   })

@@ -3,6 +3,7 @@ import type { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { HttpInterface } from "./address.ts"
+import type { Access } from "./http.ts"
 import type { Queue } from "./names.ts"
 import * as NsqdStats from "./nsqdStats.ts"
 
@@ -14,9 +15,9 @@ interface Question {
 /** `millis`: how long requests are gathered. `many`: how many become one request for all topics of an nsqd. */
 const gathering = { millis: 2, many: 8 }
 
-/** Returns a function that requests the counts of a channel. `timeout` limits each request, in milliseconds. */
+/** Returns a function that requests the counts of a channel. */
 export const make = (
-  timeout: number
+  access: Access
 ): ((base: HttpInterface, queue: Queue) => Effect.Effect<NsqdStats.Depths, BrokerError.BrokerError>) => {
   /** Keyed by the URL of an nsqd. */
   const gathered = new Map<string, Array<Question>>()
@@ -24,11 +25,11 @@ export const make = (
     Effect.forEach(
       questions,
       ({ answer, queue }) =>
-        Effect.flatMap(Effect.exit(NsqdStats.depths(base, queue, timeout)), (exit) => Deferred.done(answer, exit)),
+        Effect.flatMap(Effect.exit(NsqdStats.depths(base, queue, access)), (exit) => Deferred.done(answer, exit)),
       { concurrency: "unbounded", discard: true }
     )
   const together = (base: HttpInterface, questions: ReadonlyArray<Question>) =>
-    Effect.matchCauseEffect(NsqdStats.statistics(base, { operation: "counts" }, timeout, {}), {
+    Effect.matchCauseEffect(NsqdStats.statistics(base, { operation: "counts" }, access, {}), {
       onSuccess: (all) => {
         const topics = new Map(all.map((topic) => [topic.name, topic]))
         return Effect.forEach(

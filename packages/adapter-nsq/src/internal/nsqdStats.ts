@@ -1,7 +1,4 @@
-/**
- * The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one
- * request.
- */
+/** The statistics of one nsqd: `base` is the address of its HTTP interface. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -105,11 +102,11 @@ const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
 export const statistics = (
   base: HttpInterface,
   context: ErrorContext,
-  timeout: number,
+  access: Http.Access,
   params: Readonly<Record<string, string>>
 ): Effect.Effect<ReadonlyArray<Topic>, BrokerError.BrokerError> => {
   const path = `stats?${Http.query({ format: "json", include_clients: "false", include_mem: "false", ...params })}`
-  return Effect.flatMap(Http.request(context, timeout, { base, path }), (json) =>
+  return Effect.flatMap(Http.request(context, access, { base, path }), (json) =>
     Http.parse(context, base, json, toTopics)
   )
 }
@@ -117,12 +114,12 @@ export const statistics = (
 /** Returns all channels with their topics, and topics without channels. */
 export const queues = (
   base: HttpInterface,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<
   ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
   BrokerError.BrokerError
 > =>
-  Effect.map(statistics(base, { operation: "find" }, timeout, {}), (topics) =>
+  Effect.map(statistics(base, { operation: "find" }, access, {}), (topics) =>
     topics.flatMap(({ channels: its, name: topic }) => {
       const names = its.length === 0 ? [undefined] : its.map(({ name }) => name)
       return names.map((channel) => ({ topic, channel }))
@@ -133,27 +130,27 @@ export const queues = (
 const stats = (
   base: HttpInterface,
   topic: string,
-  timeout: number,
+  access: Http.Access,
   params: Readonly<Record<string, string>> = {}
 ): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
-  Effect.map(statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }), ([found]) => found)
+  Effect.map(statistics(base, { operation: "counts", queue: topic }, access, { topic, ...params }), ([found]) => found)
 
 /** Returns the names of a topic's channels; `undefined` if the topic does not exist. */
 export const channels = (
   base: HttpInterface,
   topic: string,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
-  Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
+  Effect.map(stats(base, topic, access), (found) => found?.channels.map(({ name }) => name))
 
 /** Returns the ids of a channel's consumers; empty if the channel does not exist. */
 export const clients = (
   base: HttpInterface,
   { channel, topic }: Queue,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> =>
   Effect.map(
-    stats(base, topic, timeout, { include_clients: "true" }),
+    stats(base, topic, access, { include_clients: "true" }),
     (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
   )
 
@@ -176,14 +173,14 @@ export const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths =
 export const depths = (
   base: HttpInterface,
   queue: Queue,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<Depths, BrokerError.BrokerError> =>
-  Effect.map(stats(base, queue.topic, timeout), (found) => depthsIn(found, queue))
+  Effect.map(stats(base, queue.topic, access), (found) => depthsIn(found, queue))
 
 /** Returns the number of messages in a topic that are in no channel yet. */
 export const waiting = (
   base: HttpInterface,
   topic: string,
-  timeout: number
+  access: Http.Access
 ): Effect.Effect<number, BrokerError.BrokerError> =>
-  Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
+  Effect.map(stats(base, topic, access), (found) => found?.depth ?? 0)

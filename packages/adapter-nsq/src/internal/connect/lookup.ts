@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Discovered, Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort, type HttpInterface, isHost, isPort } from "../address.ts"
+import type { Driver } from "../client.ts"
 import * as Http from "../http.ts"
 
 /** The answers of all nsqlookupd. */
@@ -76,8 +77,8 @@ const away = ({ detail, operation, reason }: BrokerError.BrokerError): BrokerErr
   })
 
 /** Makes a lookup over the nsqlookupd of the options. Logs each outage once. */
-export const make = (settings: Settings): Lookup => {
-  const { lookupd, requestTimeout } = settings
+export const make = (settings: Settings, driver: Driver): Lookup => {
+  const { lookupd } = settings
   /** The nsqlookupd that did not answer the last request. */
   const down = new Set<string>()
   /** The nsqd whose address is unusable, or for which `resolveAddress` has failed. */
@@ -123,7 +124,7 @@ export const make = (settings: Settings): Lookup => {
     base: HttpInterface,
     path: string
   ): Effect.Effect<ReadonlyArray<Discovered>, BrokerError.BrokerError> =>
-    Http.request(context, requestTimeout, { base, path }).pipe(
+    Http.request(context, { driver, settings }, { base, path }).pipe(
       Effect.flatMap((json) => Http.parse(context, base, json, toDiscovered)),
       Effect.tap(() => log(base.url, undefined)),
       Effect.tapError((error) => log(base.url, error)),

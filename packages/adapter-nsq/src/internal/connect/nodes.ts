@@ -3,7 +3,7 @@ import { type BrokerError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort } from "../address.ts"
-import type { Identity } from "../client.ts"
+import type { Driver, Identity } from "../client.ts"
 import * as Http from "../http.ts"
 import * as Limits from "../limits.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
@@ -60,19 +60,20 @@ export interface Nodes {
 }
 
 /** Learns the identity and time of the nsqd at an address. Keeps the old identity if it does not answer. */
-const inquire = (node: Node, { requestTimeout }: Settings, elapsed: () => number): Effect.Effect<void> =>
+const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { address, clock } = node
     const asked = elapsed()
     if (address.http === undefined) return Effect.void
-    return Effect.map(NsqdHttp.info(address.http, requestTimeout), ({ date, identity }) => {
+    return Effect.map(NsqdHttp.info(address.http, access), ({ date, identity }) => {
       node.identity = identity ?? node.identity
       if (date !== undefined) clock.dated(date, asked, elapsed())
     })
   })
 
 /** Starts with the nsqd of the options, without limits. `elapsed` returns monotonic milliseconds. */
-export const make = (settings: Settings, elapsed: () => number = () => performance.now()): Nodes => {
+export const make = (settings: Settings, driver: Driver, elapsed: () => number): Nodes => {
+  const access = { driver, settings }
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
   /** The limits learned from the refusals of each nsqd. */
@@ -92,7 +93,7 @@ export const make = (settings: Settings, elapsed: () => number = () => performan
     const before = limits.get(name)
     const failed = (error: BrokerError.BrokerError) =>
       before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
-    return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
+    return NsqdHttp.configured(http, access).pipe(Effect.catch(failed))
   }
 
   /** Logs requested features that a connection lacks, once until they change. */
@@ -121,13 +122,13 @@ export const make = (settings: Settings, elapsed: () => number = () => performan
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(Effect.tap(configured(node), inquire(node, settings, elapsed)), (found) => {
+        Effect.map(Effect.tap(configured(node), inquire(node, access, elapsed)), (found) => {
           const all = { ...refusals.get(node.name), ...found }
           limits.set(node.name, Limits.of(identity, all, settings))
         })
       ),
     identify: (all) =>
-      Effect.forEach(all, (node) => inquire(node, settings, elapsed), { concurrency: "unbounded", discard: true }),
+      Effect.forEach(all, (node) => inquire(node, access, elapsed), { concurrency: "unbounded", discard: true }),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

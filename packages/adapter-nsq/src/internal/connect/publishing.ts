@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
+import type { Driver } from "../client.ts"
 import * as Publisher from "../publish/publisher.ts"
 import * as Candidates from "./candidates.ts"
 import * as Connection from "./connection.ts"
@@ -45,7 +46,7 @@ const startTimeout = Duration.seconds(1)
 const lookAgain = 1000
 
 /** Keeps one connection per requested nsqd. */
-const makeConnections = (settings: Settings, nodes: Nodes) =>
+const makeConnections = (settings: Settings, driver: Driver, nodes: Nodes) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     // Forked now: consumers that start later in the same scope end before these connections.
@@ -58,7 +59,7 @@ const makeConnections = (settings: Settings, nodes: Nodes) =>
     const open = Effect.fnUntraced(function* (node: Node) {
       const own = yield* Scope.fork(scope)
       const made = Connection.make(settings, count, {
-        connect: Publisher.open(node, nodes, settings, deadlines),
+        connect: Publisher.open(node, nodes, { driver, settings, deadlines }),
         annotations: { nsqd: node.name, role: "publish" }
       })
       const connection = yield* Scope.provide(made, own)
@@ -96,11 +97,12 @@ const makeConnections = (settings: Settings, nodes: Nodes) =>
 /** Connects to the first nsqd that is up. Fails if none is. */
 export const make = (
   settings: Settings,
+  driver: Driver,
   nodes: Nodes,
   lookup: Lookup
 ): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const connections = yield* makeConnections(settings, nodes)
+    const connections = yield* makeConnections(settings, driver, nodes)
     const closed = Deferred.makeUnsafe<never, BrokerError.BrokerError>()
     yield* Effect.addFinalizer(() => Deferred.fail(closed, whenClosed))
     const isUp = (node: Node): boolean => connections.current(node) !== undefined

@@ -6,10 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import * as Connection from "../connect/connection.ts"
 import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
+import type { Access } from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import { toBrokerError } from "../toBrokerError.ts"
@@ -20,6 +21,7 @@ import type { Decoded, Frame } from "./toDelivery.ts"
 
 export interface SessionsDependencies {
   readonly settings: Settings
+  readonly driver: Client.Driver
   readonly nodes: Nodes
   /** The lease requested from every nsqd, in milliseconds. */
   readonly messageTimeout: number
@@ -65,7 +67,7 @@ const closeTimeout = Duration.seconds(1)
 /** Opens a connection with a session. */
 export const connect = (
   subscriber: Pick<Subscriber, "queue" | "decode" | "onDelivery" | "onRefused">,
-  { elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
+  { driver, elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
   { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -95,7 +97,7 @@ export const connect = (
     const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
     if (isAgain) yield* Effect.sleep(Duration.millis(forgetting))
     const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
-      Client.subscribe(settings, node.address, request, on, signal)
+      driver.subscribe(settings, node.address, request, on, signal)
     )
     const session = Session.make({ ...subscriber, node, topic, connection, gone, elapsed })
     opened.session = session
@@ -113,17 +115,17 @@ export const connect = (
  */
 const isListed = (
   { connection, node, topic }: Session.Session,
-  { requestTimeout }: Settings
+  access: Access
 ): Effect.Effect<boolean, BrokerError.BrokerError> =>
-  Effect.map(NsqdStats.clients(node.address.http!, topic, requestTimeout), (ids) => ids.includes(connection.clientId))
+  Effect.map(NsqdStats.clients(node.address.http!, topic, access), (ids) => ids.includes(connection.clientId))
 
 /** Reconnects a session that nsqd no longer lists, if it has listed one before. Never ends. */
-const watchListing = (connection: Sessions["connection"], node: Node, settings: Settings): Effect.Effect<void> => {
+const watchListing = (connection: Sessions["connection"], node: Node, access: Access): Effect.Effect<void> => {
   // The HTTP interface may be that of another nsqd, which never lists the session.
   let isTrusted = false
   const watch = (session: Session.Session) =>
     Effect.sleep(listing).pipe(
-      Effect.andThen(isListed(session, settings)),
+      Effect.andThen(isListed(session, access)),
       Effect.eventually,
       Effect.map((found) => {
         if (!found && isTrusted) session.connection.destroy(new Error("nsqd has forgotten this client with its topic"))
@@ -170,7 +172,7 @@ export const open = (
       }
     })
     const connection = yield* Scope.provide(opened, own)
-    yield* Effect.forkIn(watchListing(connection, node, dependencies.settings), own)
+    yield* Effect.forkIn(watchListing(connection, node, dependencies), own)
 
     const closeSession = Effect.suspend(() => {
       isEnding = true

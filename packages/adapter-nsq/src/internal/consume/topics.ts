@@ -5,11 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import type { Settings } from "../../NsqOptions.ts"
 import { maxAbsences } from "../connect/candidates.ts"
 import * as Known from "../connect/known.ts"
 import type { Lookup } from "../connect/lookup.ts"
 import type { Node } from "../connect/nodes.ts"
+import type { Access } from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import * as Sessions from "./sessions.ts"
@@ -120,7 +120,7 @@ export const open = (
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
       const [kept] = yield* Effect.all([Known.kept(dependencies), discover], { concurrency: "unbounded" })
-      yield* joinHaving(kept, topics, joinTopic, settings)
+      yield* joinHaving(kept, topics, joinTopic, dependencies)
       yield* Effect.forkScoped(Effect.schedule(discover, every))
     }
     for (const node of nodes.given) yield* join(node)
@@ -139,10 +139,10 @@ export const open = (
   })
 
 /** Whether an nsqd reports that it has a topic. */
-const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: Settings): Effect.Effect<boolean> =>
+const has = ({ address: { http } }: Node, { topic }: Queue, access: Access): Effect.Effect<boolean> =>
   http === undefined
     ? Effect.succeed(false)
-    : Effect.match(NsqdStats.channels(http, topic, requestTimeout), {
+    : Effect.match(NsqdStats.channels(http, topic, access), {
         onSuccess: (channels) => channels !== undefined,
         onFailure: () => false
       })
@@ -152,10 +152,10 @@ const joinHaving = Effect.fnUntraced(function* (
   nodes: ReadonlyArray<Node>,
   topics: ReadonlyArray<Queue>,
   joinTopic: (node: Node, topic: Queue) => Effect.Effect<void>,
-  settings: Settings
+  access: Access
 ) {
   for (const [index, topic] of topics.entries()) {
-    const having = yield* Effect.filter(nodes, (node) => has(node, topic, settings), { concurrency: "unbounded" })
+    const having = yield* Effect.filter(nodes, (node) => has(node, topic, access), { concurrency: "unbounded" })
     for (const node of having) for (const later of topics.slice(index)) yield* joinTopic(node, later)
   }
 })

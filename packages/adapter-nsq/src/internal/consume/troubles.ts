@@ -7,8 +7,8 @@ import { BrokerError, Log, Trouble } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../../NsqOptions.ts"
 import type { Node } from "../connect/nodes.ts"
+import type { Access } from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import type { Topics } from "./topics.ts"
@@ -37,14 +37,14 @@ export const watch = (
   queue: string,
   topics: ReadonlyArray<Queue>,
   { nodesOf, refusalOf }: Pick<Topics, "nodesOf" | "refusalOf">,
-  { now, settings }: { readonly settings: Settings; readonly now: () => number }
+  { now, ...access }: Access & { readonly now: () => number }
 ): Effect.Effect<Trouble.Tracker, never, Scope.Scope> =>
   Effect.gen(function* () {
     const trouble = Trouble.track(queue, now)
     let logged = ""
 
     const isPaused = ({ node: { address }, topic }: Place) =>
-      NsqdStats.depths(address.http!, topic, settings.requestTimeout).pipe(
+      NsqdStats.depths(address.http!, topic, access).pipe(
         Effect.map((depths) => depths.isPaused),
         Effect.orElseSucceed(() => undefined)
       )

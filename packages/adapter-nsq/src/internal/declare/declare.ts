@@ -9,6 +9,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node } from "../connect/nodes.ts"
 import { whenClosed } from "../connect/publishing.ts"
+import type { Driver } from "../client.ts"
 import * as Http from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
@@ -32,8 +33,9 @@ const concurrency = 16
 /** Time from a publish until the channel of its topic is created again. */
 const renewal = Duration.seconds(5)
 
-export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declare, never, Scope.Scope> =>
+export const make = (settings: Settings, driver: Driver): Effect.Effect<Declare, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { create } = settings
     const requests = yield* Semaphore.make(concurrency)
     const scope = yield* Effect.scope
     const declared = new Set<string>()
@@ -73,8 +75,9 @@ export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declar
         if (http === undefined || !create) return Effect.void
         const key = keyOf(node, queue)
         if (declared.has(key) && !queue.isOwn) return Effect.void
-        const made = Effect.mapError(requests.withPermits(1)(NsqdHttp.create(http, queue, requestTimeout)), (error) =>
-          Http.unreachable(http, error)
+        const made = Effect.mapError(
+          requests.withPermits(1)(NsqdHttp.create(http, queue, { driver, settings })),
+          (error) => Http.unreachable(http, error)
         )
         if (declared.has(key)) return Effect.asVoid(renew(key, made))
         const answer = making.get(key)

@@ -82,8 +82,8 @@ const stateOf = ({ isMissing, isPaused }: NsqdStats.Depths, missing: ReadonlyArr
 })
 
 export const make = (dependencies: Places.PlacesDependencies & HolderDependencies): Broker.Admin => {
-  const { http: usesHttp, requestTimeout } = dependencies.settings
-  const depths = NsqdQuestions.make(requestTimeout)
+  const { http: usesHttp } = dependencies.settings
+  const depths = NsqdQuestions.make(dependencies)
 
   /** Counts each place, and sums the counts. */
   const count = (name: string, operation: string) =>
@@ -114,7 +114,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
       const { nsqd: found = [] } = dependencies.settings.lookupd.length === 0 ? {} : yield* dependencies.lookup.all
       const nodes = new Set([...dependencies.nodes.given, ...found.map(dependencies.nodes.at)])
       const all = yield* Effect.forEach(nodes, ({ address }) =>
-        address.http === undefined ? Effect.succeed([]) : NsqdStats.queues(address.http, requestTimeout)
+        address.http === undefined ? Effect.succeed([]) : NsqdStats.queues(address.http, dependencies)
       )
       return [...new Set(all.flat().flatMap((queue) => Names.told(queue, dependencies.settings.channel)))]
     }),
@@ -123,7 +123,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
         const { answers, total } = yield* count(name, "purge")
         if (total.inFlight === 0) {
           for (const { answer, place } of answers) {
-            if (answer.ready + answer.delayed > 0) yield* NsqdHttp.empty(place.http, place.queue, requestTimeout)
+            if (answer.ready + answer.delayed > 0) yield* NsqdHttp.empty(place.http, place.queue, dependencies)
           }
           return total.ready + total.delayed
         }

@@ -5,8 +5,7 @@ import * as NsqOperator from "../../NsqOperator.ts"
 import { decode, type Settings } from "../../NsqOptions.ts"
 import * as NsqPlan from "../../NsqPlan.ts"
 import * as Capabilities from "../capabilities.ts"
-import * as Lookup from "../connect/lookup.ts"
-import * as Nodes from "../connect/nodes.ts"
+import * as Known from "../connect/known.ts"
 import * as Publishing from "../connect/publishing.ts"
 import { objectsOf, queuesOf } from "../declare/objects.ts"
 import * as Http from "../http.ts"
@@ -59,10 +58,10 @@ const toFinding = ({ about, detail, isGood, nsqd }: NsqOperator.Finding): Plan.F
 })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
-  const nodes = Nodes.make(settings)
-  const lookup = Lookup.make(settings)
+  const known = yield* Known.make(settings)
+  const { driver, lookup, nodes } = known
   // nsqd's limits are known once a publishing connection is open.
-  yield* Publishing.make(settings, nodes, lookup)
+  yield* Publishing.make(settings, driver, nodes, lookup)
   const cap = () => nodes.limits().maxReqTimeout
 
   const operator: Adapter.Operator = {
@@ -71,7 +70,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     inspect: (request) =>
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
-        const { states, failures } = yield* Survey.askAll(plan, { settings, nodes, lookup })
+        const { states, failures } = yield* Survey.askAll(plan, known)
         // The objects show missing topics, and the plan's notes show losses.
         const findings = NsqOperator.findingsOf(states, settings).filter(
           ({ about }) => about !== "topics" && about !== "loss"
@@ -86,13 +85,13 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
         if (!settings.http) return yield* Http.needed("create", request.queue)
-        const { all } = yield* Survey.nodesOf(plan, { settings, nodes, lookup })
+        const { all } = yield* Survey.nodesOf(plan, known)
         for (const { address } of all) {
           if (address.http === undefined) continue
-          for (const queue of queuesOf(plan)) yield* NsqdHttp.create(address.http, queue, settings.requestTimeout)
+          for (const queue of queuesOf(plan)) yield* NsqdHttp.create(address.http, queue, known)
         }
       }),
-    setPaused: (queue, isPaused) => setPaused({ settings, nodes, lookup }, queue, isPaused)
+    setPaused: (queue, isPaused) => setPaused(known, queue, isPaused)
   }
   return operator
 })

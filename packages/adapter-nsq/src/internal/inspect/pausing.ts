@@ -1,6 +1,7 @@
 /** Pauses the channels of a queue on every nsqd that has them. */
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import type { Access } from "../http.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Places from "./places.ts"
 
@@ -9,15 +10,14 @@ import * as Places from "./places.ts"
  * `QueueMissing` if no nsqd has the channel.
  */
 export const setPaused = (
-  dependencies: Places.PlacesDependencies,
+  dependencies: Places.PlacesDependencies & Access,
   queue: string,
   isPaused: boolean
 ): Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const operation = isPaused ? "pause" : "resume"
-    const { requestTimeout } = dependencies.settings
     const { answers, missing } = yield* Places.ask(yield* Places.of(dependencies, queue, operation), (place) =>
-      NsqdHttp.setPaused(place.http, place.queue, isPaused, requestTimeout)
+      NsqdHttp.setPaused(place.http, place.queue, isPaused, dependencies)
     )
     if (answers.some(({ answer }) => answer)) return missing
     return yield* new BrokerError.BrokerError({

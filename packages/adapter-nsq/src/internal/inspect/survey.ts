@@ -1,10 +1,9 @@
 /** Asks every nsqd about a queue's topics and channels. Publishes and creates nothing. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../../NsqOptions.ts"
 import type { Plan } from "../../NsqPlan.ts"
 import type { HttpInterface } from "../address.ts"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Known from "../connect/known.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -30,14 +29,16 @@ export interface NodeState {
   readonly refusals: ReadonlyArray<string> | undefined
 }
 
+type Asking = Pick<Known.KnownDependencies, "driver" | "settings">
+
 /** Why nsqd refuses a command; `undefined` if it accepts it. */
 type Refusal = string | undefined
 
 const ignoring: Client.Listener = { message: () => {}, refused: () => {}, closed: () => {} }
 
-const maySubscribe = (settings: Settings, { address, name }: Node, { channel, topic }: Queue) =>
+const maySubscribe = ({ driver, settings }: Asking, { address, name }: Node, { channel, topic }: Queue) =>
   Connection.open({ operation: "verify", node: name }, settings, (signal) =>
-    Client.subscribe(settings, address, { topic, channel, messageTimeout: undefined }, ignoring, signal)
+    driver.subscribe(settings, address, { topic, channel, messageTimeout: undefined }, ignoring, signal)
   ).pipe(
     Effect.match({
       onSuccess: (connection): Refusal => {
@@ -49,10 +50,10 @@ const maySubscribe = (settings: Settings, { address, name }: Node, { channel, to
   )
 
 /** Publishes an empty list of messages. nsqd always refuses it, but checks permissions first. */
-const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queue) =>
+const mayPublish = ({ driver, settings }: Asking, { address, name }: Node, { topic }: Queue) =>
   Effect.acquireUseRelease(
     Connection.open({ operation: "verify", node: name }, settings, (signal) =>
-      Client.connectPublisher(settings, address, ignoring.closed, signal)
+      driver.connectPublisher(settings, address, ignoring.closed, signal)
     ),
     (connection) =>
       Effect.callback<Refusal>((resume) =>
@@ -73,21 +74,20 @@ const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queu
 const askHttp = Effect.fnUntraced(function* (
   http: HttpInterface,
   node: Node,
-  settings: Settings,
+  asking: Asking,
   queues: ReadonlyArray<Queue>
 ) {
-  const { requestTimeout } = settings
   const missing: Array<string> = []
   const refusals: Array<Refusal> = []
   for (const queue of queues) {
-    const channels = yield* NsqdStats.channels(http, queue.topic, requestTimeout)
+    const channels = yield* NsqdStats.channels(http, queue.topic, asking)
     if (channels === undefined) missing.push(queue.topic)
     if (channels?.includes(queue.channel) !== true) missing.push(Names.toText(queue))
-    else refusals.push(yield* maySubscribe(settings, node, queue), yield* mayPublish(settings, node, queue))
+    else refusals.push(yield* maySubscribe(asking, node, queue), yield* mayPublish(asking, node, queue))
   }
   return {
-    configured: yield* NsqdHttp.configured(http, requestTimeout),
-    memQueueSize: yield* NsqdHttp.memQueueSize(http, requestTimeout),
+    configured: yield* NsqdHttp.configured(http, asking),
+    memQueueSize: yield* NsqdHttp.memQueueSize(http, asking),
     missing: [...new Set(missing)],
     refusals: refusals.filter((refusal) => refusal !== undefined)
   }
@@ -96,16 +96,16 @@ const askHttp = Effect.fnUntraced(function* (
 const unasked = { configured: {}, memQueueSize: undefined, missing: undefined, refusals: undefined }
 
 /** Asks one nsqd. */
-const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<NodeState, BrokerError.BrokerError> =>
+const ask = (node: Node, plan: Plan, asking: Asking): Effect.Effect<NodeState, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { address, name } = node
+    const { driver, settings } = asking
     const { destroy, identity } = yield* Connection.open({ operation: "verify", node: name }, settings, (signal) =>
-      Client.connectPublisher(settings, address, ignoring.closed, signal)
+      driver.connectPublisher(settings, address, ignoring.closed, signal)
     )
     destroy()
     const { http } = address
-    const { configured, ...answers } =
-      http === undefined ? unasked : yield* askHttp(http, node, settings, queuesOf(plan))
+    const { configured, ...answers } = http === undefined ? unasked : yield* askHttp(http, node, asking, queuesOf(plan))
     return { nsqd: name, version: identity.version, limits: Limits.of(identity, configured, settings), ...answers }
   })
 
@@ -123,7 +123,7 @@ export const nodesOf = (
 export const askAll = (plan: Plan, dependencies: Known.KnownDependencies) =>
   Effect.gen(function* () {
     const { all, missing } = yield* nodesOf(plan, dependencies)
-    const one = (node: Node) => ask(node, plan, dependencies.settings)
+    const one = (node: Node) => ask(node, plan, dependencies)
     const [states, failures] = yield* Effect.partition(all, one, { concurrency: 4 })
     return { states, failures: [...failures, ...missing] }
   })

@@ -10,7 +10,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Settings } from "../../NsqOptions.ts"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import * as Connection from "../connect/connection.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
@@ -61,8 +61,11 @@ const maxGroup = 256
 export const open = (
   node: Node,
   nodes: Nodes,
-  settings: Settings,
-  deadlines: Deadlines.Deadlines
+  {
+    deadlines,
+    driver,
+    settings
+  }: { readonly settings: Settings; readonly driver: Client.Driver; readonly deadlines: Deadlines.Deadlines }
 ): Effect.Effect<Publisher, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
@@ -72,7 +75,7 @@ export const open = (
       Deferred.doneUnsafe(gone, Exit.void)
     }
     const connection = yield* Connection.open(context, settings, (signal) =>
-      Client.connectPublisher(settings, node.address, closed, signal)
+      driver.connectPublisher(settings, node.address, closed, signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
     return make(node, connection, gone, nodes, deadlines)

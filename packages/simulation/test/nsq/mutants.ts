@@ -153,14 +153,14 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "does not tell of a settlement that nsqd refuses",
-    kills: "a FIN that nsqd refuses is told as failed, after it was told as done",
+    kills: "a FIN that nsqd refuses is reported as failed, after it was reported as done",
     file: "consume/sessions.ts",
     text: 'if (typeof refused === "object") {',
     replacement: 'if (typeof refused === "number") {'
   },
   {
     name: "takes a refused REQ for another command",
-    kills: "a REQ that nsqd refuses is told as failed, after it was told as done",
+    kills: "a REQ that nsqd refuses is reported as failed, after it was reported as done",
     file: "consume/session.ts",
     text: `\`\${text.slice("E_".length, "E_FIN".length)} \${refusedId(text)}\``,
     replacement: "`FIN ${refusedId(text)}`"
@@ -174,7 +174,7 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "keeps a lease that nsqd refuses to extend",
-    kills: "a lease that is lost while a handler runs is told once",
+    kills: "a lease that is lost while a handler runs is reported once",
     file: "consume/held.ts",
     text: "receipt.leaseEnds = -Infinity",
     replacement: "receipt.leaseEnds += 0"
@@ -202,16 +202,64 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "finishes any number of messages for one twin",
-    kills: "bytes of a twin that somebody publishes again run again: 1 ran, on the same nsqd",
+    kills: "bytes of a message stored twice run again when they are published again: 1 ran, on the same nsqd",
     file: "consume/remembered.ts",
     text: "if (nonce === undefined || taken.has(receipt)) return",
     replacement: "if (nonce === undefined) return"
   },
   {
     name: "takes a message for the twin of two that ran",
-    kills: "bytes of a twin that somebody publishes again run again: 2 ran, on the same nsqd",
+    kills: "bytes of a message stored twice run again when they are published again: 2 ran, on the same nsqd",
     file: "consume/remembered.ts",
     text: "if (isSecond(receipt)) finished.delete(nonce)\n      else finished.set(nonce, session.node)",
     replacement: "finished.set(nonce, session.node)"
+  }
+]
+
+/** Defects that this adapter once had. */
+export const planted: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "measures the delay of a message by the consumer's wall clock",
+    kills: "a consumer whose clock is 20 seconds slow gets a delayed message at its time",
+    file: "consume/toDelivery.ts",
+    text: "Math.min(stored + deferred - nsqdNow, notBefore - nsqdNow, deferred)",
+    replacement: "Math.min(stored + deferred - now, notBefore - now, deferred)"
+  },
+  {
+    name: "measures time by the wall clock",
+    kills: "a retry that is native comes at its time, although the consumer's clock is set back by an hour",
+    file: "connect/known.ts",
+    text: "const { now: elapsed } = yield* Timers.make",
+    replacement:
+      "const elapsed = yield* Effect.clockWith((clock) => Effect.succeed(() => clock.currentTimeMillisUnsafe()))"
+  },
+  {
+    name: "measures leases by the wall clock",
+    kills: "a clock that is set ends no lease",
+    file: "connect/known.ts",
+    text: "const { now: elapsed } = yield* Timers.make",
+    replacement:
+      "const elapsed = yield* Effect.clockWith((clock) => Effect.succeed(() => clock.currentTimeMillisUnsafe()))"
+  },
+  {
+    name: "takes each address for an nsqd",
+    kills: "an nsqd that is reached at two addresses counts once",
+    file: "connect/nodes.ts",
+    text: "one === other || (one.identity !== undefined && one.identity === other.identity)",
+    replacement: "one === other"
+  },
+  {
+    name: "stores both copies on one nsqd with two addresses",
+    kills: "an nsqd that is reached at two addresses does not store a message twice for publishTo: 2",
+    file: "connect/nodes.ts",
+    text: "one === other || (one.identity !== undefined && one.identity === other.identity)",
+    replacement: "one === other"
+  },
+  {
+    name: "takes every nsqd for the same",
+    kills: "two nsqd that say the same of themselves, except for their start, are two",
+    file: "connect/nodes.ts",
+    text: "one.identity !== undefined && one.identity === other.identity",
+    replacement: "one.identity !== undefined"
   }
 ]
