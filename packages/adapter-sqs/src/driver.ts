@@ -6,4 +6,5 @@
  */
 export { Driver } from "./internal/driver.ts"
 export type { Call, Client, Message, MessageAttributeValue, SendEntry, Settings } from "./internal/client.ts"
+export { connect } from "./internal/lazyClient.ts"
 export { NotSent } from "./internal/toBrokerError.ts"
