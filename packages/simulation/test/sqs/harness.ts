@@ -36,6 +36,13 @@ export const open = (settings: Server.Options = {}, network: Network.Options = {
     return { host, server, network: Network.make(host, server, network) }
   })
 
+/** The server below the adapter of a case. */
+export const Simulated = Context.Reference<Effect.Success<ReturnType<typeof open>>>("simulation/test/sqs/Simulated", {
+  defaultValue: () => {
+    throw new Error("the case runs on no simulated SQS")
+  }
+})
+
 /** The name on SQS of a queue of the program. */
 export const nameOf = (queue: string): string => {
   const [first, ...rest] = queue.split(".")
@@ -114,7 +121,8 @@ const away = 1000
 export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options = {}) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { host, network, server } = yield* open(settings)
+      const simulated = yield* open(settings)
+      const { host, network, server } = simulated
       let [queues, processes] = [0, 0]
       const make = Effect.suspend(() =>
         Effect.provideService(adapter.SqsBroker.make(options), Driver, SqsDriver.make(host, network, `p${++processes}`))
@@ -162,6 +170,9 @@ export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options
         lateness: 100,
         settleTime: 0
       })
-      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, broker).pipe(
+        Context.add(Harness.Harness, harness),
+        Context.add(Simulated, simulated)
+      )
     })
   )
