@@ -118,10 +118,14 @@ const away = 1000
  *
  * Long, because each member of the harness is a line of the result.
  */
-export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options = {}) =>
+export const layer = (
+  adapter: Adapter = { SqsBroker },
+  settings: Server.Options = {},
+  way: Network.Options = {}
+) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const simulated = yield* open(settings)
+      const simulated = yield* open(settings, way)
       const { host, network, server } = simulated
       let [queues, processes] = [0, 0]
       const make = Effect.suspend(() =>

@@ -22,6 +22,16 @@ export interface Settings {
   readonly obeysOld: boolean
 }
 
+/**
+ * An unkindness of standard queues that AWS documents:
+ *
+ * - `few`: a receive returns one message, though there are more.
+ * - `disorder`: a receive returns messages in any order.
+ * - `repeat`: a receive returns a message that is in flight.
+ * - `echo`: a deleted message stays in its queue.
+ */
+export type Unkindness = "few" | "disorder" | "repeat" | "echo"
+
 /** A queue. */
 export interface Queue {
   readonly name: string
@@ -46,6 +56,8 @@ export interface Env {
   readonly host: Host
   readonly settings: Settings
   readonly listen: Listener
+  /** Whether an unkindness happens now. */
+  readonly happens: (what: Unkindness, queue: Queue) => boolean
   readonly queues: Map<string, Queue>
   /** Returns a new number, from 1. */
   readonly number: () => number

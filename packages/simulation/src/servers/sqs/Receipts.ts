@@ -8,6 +8,7 @@
  * | a handle of a FIFO queue ends with its visibility timeout | test_fifo_receive_message_with_expired_receipt_handle of LocalStack |
  * | a handle of a standard queue deletes and hides its message after that | test_delete_after_visibility_timeout and test_change_message_visibility_after_visibility_timeout_expiration of LocalStack |
  * | after the next receive of its message, the old handle succeeds, and may do nothing | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
+ * | a deleted message of a standard queue may be received again | same page |
  * | a message is hidden for 12 hours from its receive, at most | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html |
  */
 import type * as Api from "./Api.ts"
@@ -43,7 +44,7 @@ export interface Receipts {
 const longest = 43_200_000
 
 /** Makes no receipts yet. */
-export const make = ({ host, listen, number, settings }: Env): Receipts => {
+export const make = ({ happens, host, listen, number, settings }: Env): Receipts => {
   const receipts = new Map<string, Receipt>()
 
   /** Returns the receipt of a handle, or why SQS refuses it. */
@@ -88,6 +89,7 @@ export const make = ({ host, listen, number, settings }: Env): Receipts => {
       if (queue.isFifo && isExpired(found)) return expired(ReceiptHandle)
       if (isIdle(found)) return undefined
       found.isUsed = true
+      if (happens("echo", queue)) return undefined
       queue.store.remove(message)
       listen({ _tag: "Gone", message, queue: queue.name, why: "settled", delivery })
       return undefined

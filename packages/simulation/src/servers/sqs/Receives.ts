@@ -8,6 +8,8 @@
  * | a message that was received as often as the redrive policy allows is moved by the next receive; it keeps its id, its attributes and its count | test_dead_letter_queue_message_attributes of LocalStack |
  * | at the quota of messages in flight, a short poll of a standard queue fails with OverLimit, and others are empty | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html |
  * | a receive of a FIFO queue with the id of another one returns its messages again, with the same handles and new leases, for five minutes; not once one of them was deleted or changed | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html |
+ * | a receive of a standard queue may return fewer messages than there are, and in any order | same page |
+ * | it may return a message that is in flight | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html |
  * | attributes are returned that the call names, and no others | same page |
  */
 import * as Result from "effect/Result"
@@ -43,6 +45,21 @@ const next = (env: Env, queue: Queue, count: number): ReadonlyArray<Message.Mess
   }
 }
 
+/** The next messages of a queue, by the rules of standard queues: perhaps few, in disorder, or in flight. */
+const chosen = (env: Env, queue: Queue, count: number): ReadonlyArray<Message.Message> => {
+  const { happens, host } = env
+  if (count <= 0) return []
+  const any = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> => all.slice(Math.floor(host.random() * all.length))
+  const repeated = happens("repeat", queue) ? any(queue.store.inFlight()).slice(0, 1) : []
+  const most = happens("few", queue) ? 1 : count - repeated.length
+  if (!happens("disorder", queue)) return [...repeated, ...next(env, queue, most)]
+  const mixed = next(env, queue, Number.POSITIVE_INFINITY).map((message) => ({ message, at: host.random() }))
+  return [...repeated, ...mixed.toSorted((one, other) => one.at - other.at).map(({ message }) => message)].slice(
+    0,
+    count
+  )
+}
+
 /** Makes the receives. */
 export const make = (env: Env, receipts: Receipts) => {
   const { host, settings } = env
@@ -63,7 +80,7 @@ export const make = (env: Env, receipts: Receipts) => {
   const now = (queue: Queue, { body, client }: Api.Call): ReadonlyArray<Receipt> => {
     const count = Math.min(body.MaxNumberOfMessages ?? 1, room(queue))
     const seconds = lease(queue, body)
-    const given = next(env, queue, count).map((message) => receipts.give(queue, message, seconds, client))
+    const given = chosen(env, queue, count).map((message) => receipts.give(queue, message, seconds, client))
     const { ReceiveRequestAttemptId: id } = body
     if (queue.isFifo && id !== undefined && given.length > 0)
       queue.attempts.set(id, { at: host.now(), receipts: given })

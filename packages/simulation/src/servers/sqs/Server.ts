@@ -17,7 +17,7 @@ import type { Listener } from "./Facts.ts"
 import * as Faults from "./Faults.ts"
 import { receiptRefusal } from "./MessageRules.ts"
 import * as Moves from "./Moves.ts"
-import type { Env, Queue, Settings } from "./Queue.ts"
+import type { Env, Queue, Settings, Unkindness } from "./Queue.ts"
 import * as Queues from "./Queues.ts"
 import * as Receipts from "./Receipts.ts"
 import * as Receives from "./Receives.ts"
@@ -27,6 +27,8 @@ import * as Sends from "./Sends.ts"
 export interface Options extends Partial<Settings> {
   /** Called with each fact about messages. Default: nothing. */
   readonly listen?: Listener
+  /** Whether an unkindness happens to a standard queue now. Default: never. */
+  readonly happens?: (what: Unkindness, queue: string) => boolean
 }
 
 /** A server. */
@@ -87,7 +89,7 @@ const methods = (env: Env, receipts: Receipts.Receipts): Readonly<Record<string,
 }
 
 /** Makes a server without queues. */
-export const make = (host: Host, { listen = () => {}, ...options }: Options = {}): Server => {
+export const make = (host: Host, { happens = () => false, listen = () => {}, ...options }: Options = {}): Server => {
   const settings = { ...defaults, ...options }
   const queues = new Map<string, Queue>()
   const woken = new Set<Queue>()
@@ -112,7 +114,15 @@ export const make = (host: Host, { listen = () => {}, ...options }: Options = {}
     woken.add(queue)
     if (!isBusy) whole(() => {})
   }
-  const env: Env = { host, settings, listen, queues, wake, number: () => ++last }
+  const env: Env = {
+    host,
+    settings,
+    listen,
+    happens: (what, { isFifo, name }) => !isFifo && happens(what, name),
+    queues,
+    wake,
+    number: () => ++last
+  }
   const receipts = Receipts.make(env)
   const receives = Receives.make(env, receipts)
   const known = methods(env, receipts)

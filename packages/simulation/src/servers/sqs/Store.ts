@@ -22,6 +22,7 @@ export interface Store {
   readonly hide: (message: Message, millis: number) => void
   readonly remove: (message: Message) => void
   readonly all: () => ReadonlyArray<Message>
+  readonly inFlight: () => ReadonlyArray<Message>
   readonly counts: () => { readonly ready: number; readonly inFlight: number; readonly delayed: number }
 }
 
@@ -97,6 +98,7 @@ export const make = ({ after, now }: Host, isFifo: boolean, on: On): Store => {
     next: (count) => (isFifo ? inGroups(ready, [...delayed, ...inFlight]).slice(0, count) : firstOf(ready, count)),
     hide: (message, millis) => until(message, millis, "inFlight"),
     remove,
+    inFlight: () => [...inFlight],
     all: () => [...ready, ...delayed, ...inFlight],
     counts: () => ({ ready: ready.size, inFlight: inFlight.size, delayed: delayed.size })
   }
