@@ -118,11 +118,7 @@ const away = 1000
  *
  * Long, because each member of the harness is a line of the result.
  */
-export const layer = (
-  adapter: Adapter = { SqsBroker },
-  settings: Server.Options = {},
-  way: Network.Options = {}
-) =>
+export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options = {}, way: Network.Options = {}) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const simulated = yield* open(settings, way)

@@ -93,6 +93,10 @@ export const named = {
     name: "ServiceUnavailableException",
     status: 503
   }),
+  ExpiredToken: make("ExpiredToken", "The security token included in the request is expired", {
+    name: "ExpiredTokenException",
+    status: 403
+  }),
   KmsThrottled: simple("KmsThrottled", "The request was denied by AWS KMS due to request throttling."),
   KmsAccessDenied: simple("KmsAccessDenied", "The caller does not have access to the customer master key."),
   KmsDisabled: simple("KmsDisabled", "The customer master key is disabled."),

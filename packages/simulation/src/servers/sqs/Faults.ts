@@ -21,11 +21,14 @@ export interface Where {
  * - `refusedEntries`: the entries at these places are not done.
  * - `lostRequest`: it is not done, and no answer comes.
  * - `lostAnswer`: it is done, and no answer comes.
+ * - `brokenAnswer`: it is done, and its connection breaks.
+ * - `slow`: its request takes `millis` longer.
  */
 export type Effect =
   | { readonly _tag: "refused"; readonly error: Name }
   | { readonly _tag: "refusedEntries"; readonly error: Name; readonly places: ReadonlyArray<number> }
-  | { readonly _tag: "lostRequest" | "lostAnswer" }
+  | { readonly _tag: "lostRequest" | "lostAnswer" | "brokenAnswer" }
+  | { readonly _tag: "slow"; readonly millis: number }
 
 /** A requested fault. */
 export interface Fault {

@@ -32,6 +32,8 @@ export interface Network {
   readonly server: Server
   /** Faults of calls, for tests. */
   readonly faults: Faults.Faults
+  /** The number of attempts that have reached the server, by action. */
+  readonly calls: () => Readonly<Record<string, number>>
   /** Makes one attempt of a call, which ends after `timeout` milliseconds without an answer. */
   readonly attempt: (call: Api.Call, client: string, timeout: number) => Promise<Outcome>
   /** Breaks the connections of a process; by default of all. */
@@ -54,6 +56,7 @@ export interface Options {
 export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Options = {}): Network => {
   const faults = Faults.make()
   const exchanges = new Set<Exchange>()
+  const calls: Record<string, number> = {}
   let downUntil = Number.NEGATIVE_INFINITY
 
   const travel = (run: () => void): void => void host.after(latency + jitter * host.random(), run)
@@ -65,6 +68,7 @@ export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Op
   return {
     server,
     faults,
+    calls: () => ({ ...calls }),
     cut: (process) => endAll("reset", (exchange) => process === undefined || exchange.process === process),
     close: (client) => endAll("closed", (exchange) => exchange.client === client),
     restart: (away) => {
@@ -85,12 +89,16 @@ export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Op
           // A request whose connection has broken on its way does not arrive.
           if (!exchanges.has(exchange)) return
           if (host.now() < downUntil) return exchange.end("refused")
+          calls[call.action] = (calls[call.action] ?? 0) + 1
           const effect = faults.take(call)
           if (effect?._tag === "lostRequest") return
-          const answer = (answered: Api.Reply): void => {
-            if (effect?._tag !== "lostAnswer") travel(() => finish(answered))
+          const answer = (reply: Api.Reply): void => {
+            if (effect?._tag === "brokenAnswer") travel(() => exchange.end("reset"))
+            else if (effect?._tag !== "lostAnswer") travel(() => finish(reply))
           }
-          server.handle(call, answer, effect)
+          const handle = () => server.handle(call, answer, effect)
+          if (effect?._tag === "slow") host.after(effect.millis, handle)
+          else handle()
         })
       })
   }
