@@ -123,5 +123,41 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/subscribe.ts",
     text: "Math.min(maxBatchSize, Limits.batch)",
     replacement: "1"
+  },
+  {
+    name: "puts the error of a refused delete at another place of its batch",
+    kills: "the error of a refused delete is that of its delivery, where copies of others were refused before",
+    file: "settle/settle.ts",
+    text: `=== "rejected") results[index] = error`,
+    replacement: `=== "rejected") results[position] = error`
+  },
+  {
+    name: "reads failed entries by their order, not by their ids",
+    kills: "the error of a refused ack is that of its delivery",
+    file: "src/internal/batchCall.ts",
+    text: 'const place = typeof id === "string" ? ids.indexOf(id) : -1',
+    replacement: "const place = objectsIn(answer, list).indexOf(entry)"
+  },
+  {
+    name: "decodes base64 as far as it goes",
+    kills: "a body that is marked base64 and is not: its dead letter has the text, and no handler runs",
+    file: "src/internal/wire.ts",
+    text: `return bytes.toString("base64") === text ? bytes : undefined`,
+    replacement: "return bytes"
+  },
+  {
+    name: "takes a body that is marked empty for empty",
+    kills: "a body that is marked empty and is not: its dead letter has the text, and no handler runs",
+    file: "src/internal/wire.ts",
+    text: `text === "" || text === emptyBody ? new Uint8Array() : undefined`,
+    replacement: "new Uint8Array()"
+  },
+  {
+    name: "looks at all that is in flight for each arrival",
+    kills: "an arrival costs the same, however much is in flight",
+    file: "consume/inFlight.ts",
+    text: "if (remembered.settled.has(MessageId)) {",
+    replacement:
+      "const isHeld = deliveries().some((each) => Receipt.receiptOf(each).messageId === MessageId)\n      if (!isHeld && remembered.settled.has(MessageId)) {"
   }
 ]
