@@ -45,7 +45,7 @@ const indexOf = ({ delivery }: { readonly delivery: Delivery.Delivery }): number
 const outgoing = Outgoing.make({ queue: "dead", id: "copy", body: new Uint8Array(), headers: {}, delay: 0 }, 0)
 
 /** Settles all cases at once on a broker that answers in this order, and returns what happened to each. */
-const settle = (cases: ReadonlyArray<Case>, order: () => number) => {
+const settle = async (cases: ReadonlyArray<Case>, order: () => number) => {
   const log = cases.map((): Array<string> => [])
   const answers: Array<() => void> = []
   /** The claims without an answer. */
@@ -92,32 +92,38 @@ const settle = (cases: ReadonlyArray<Case>, order: () => number) => {
   const requests = cases.map((_, index) => ({ delivery: deliveryOf(index), settlement: Settlement.Ack }))
   const fiber = Effect.runFork(run(requests))
   while (answers.length > 0) {
-    assert.strictEqual(fiber.pollUnsafe() === undefined, open.size > 0)
+    if (open.size > 0) assert.isUndefined(fiber.pollUnsafe())
     answers.splice(order() % answers.length, 1)[0]!()
+    await Promise.resolve()
   }
-  return Effect.map(Fiber.join(fiber), (failures) => ({
+  const failures = await Effect.runPromise(Fiber.join(fiber))
+  return {
     log: log.map((each) => each.join(" ")),
     fates: cases.map((_, index) => {
       const [failure, ...others] = failures.filter((each) => indexOf(each) === index)
       assert.isEmpty(others)
       return failure && fateOf(failure)
     })
-  }))
+  }
 }
 
 const fateOf = ({ fate, smaller }: Broker.SettleFailure): string => (smaller === true ? `${fate}, smaller` : fate)
 
-const one = (given: Partial<Case>) =>
-  Effect.map(
-    settle(
-      [{ isHeld: true, how: "Ack", hasInstead: false, isLost: false, published: "done", written: "done", ...given }],
-      () => 0
-    ),
-    ({ fates: [fate], log: [log] }) => [log, fate]
-  )
+const one = async (given: Partial<Case>) => {
+  const usual = {
+    isHeld: true,
+    how: "Ack",
+    hasInstead: false,
+    isLost: false,
+    published: "done",
+    written: "done"
+  } as const
+  const { fates, log } = await settle([{ ...usual, ...given }], () => 0)
+  return [log[0], fates[0]]
+}
 
 describe("a delivery", () => {
-  it.effect.each<[name: string, given: Partial<Case>, log: string, fate: string | undefined]>([
+  it.each<readonly [name: string, given: Partial<Case>, log: string, fate: string | undefined]>([
     ["that is not held reaches no broker", { isHeld: false }, "", "lost"],
     ["is acked", {}, "Ack gone", undefined],
     ["is requeued", { how: "Requeue" }, "Requeue returned", undefined],
@@ -179,8 +185,8 @@ const cases: fc.Arbitrary<Case> = fc.record({
 it("each delivery of a call ends as it would alone, in any order of answers, and the call ends with the last", () =>
   fc.assert(
     fc.asyncProperty(fc.array(cases, { maxLength: 8 }), fc.infiniteStream(fc.nat()), async (all, order) => {
-      const together = await Effect.runPromise(settle(all, () => order.next().value))
-      const alone = await Promise.all(all.map((each) => Effect.runPromise(one(each))))
+      const together = await settle(all, () => order.next().value)
+      const alone = await Promise.all(all.map(one))
       assert.deepStrictEqual(
         together.log.map((log, index) => [log, together.fates[index]]),
         alone
