@@ -169,7 +169,7 @@ describe("a delivery", () => {
       "published stored Ack released",
       "rejected, smaller"
     ]
-  ])("%s", ([, given, log, fate]) => Effect.map(one(given), (seen) => assert.deepStrictEqual(seen, [log, fate])))
+  ])("%s", async (_, given, log, fate) => assert.deepStrictEqual(await one(given), [log, fate]))
 })
 
 const answer = fc.constantFrom<Array<Answer>>("done", "done", "transient", "unknown", "lost", "rejected")
