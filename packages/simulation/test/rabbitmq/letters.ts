@@ -5,7 +5,7 @@ import * as Fields from "../../src/servers/rabbitmq/Fields.ts"
 import type { Entry } from "../../src/servers/rabbitmq/Queue.ts"
 
 /** Headers of the server and of Requeue, which handlers do not see. */
-const hidden = /^(x-|requeue)/
+const hidden = /^(requeue|x-death$|x-first-death-|x-last-death-|x-delivery-count$|x-acquired-count$|x-opt-)/
 
 /** A waiting message. Foreign messages have no id, and are new. */
 export const toDelivery = ({ message: { content, properties, table } }: Entry): Delivery.Delivery => {

@@ -235,10 +235,10 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     return isWritten
   }
 
-  close = (): Promise<void> => {
-    this.#check()
-    this.#state = "closing"
-    return new Promise((resolve) => {
+  close = (): Promise<void> =>
+    new Promise((resolve) => {
+      this.#check()
+      this.#state = "closing"
       this.#link.send(other, () => {
         this.#session?.close()
         this.#link.answer(() => {
@@ -248,7 +248,6 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
         })
       })
     })
-  }
 
   /** Moves to the closed state. */
   end(): void {

@@ -28,7 +28,8 @@ export class SimulatedConnection {
   readonly #arrived: (message: object, delivery: Delivery) => void
   #heard = 0
   #isBlocked = false
-  #isOpen = true
+  /** Why it has ended; `undefined` while it is open. */
+  #ended: string | undefined
 
   constructor(
     server: Server,
@@ -89,7 +90,6 @@ export class SimulatedConnection {
     const number = Array.from({ length: this.#channels.size + 1 }, (_, index) => index + 1).find(
       (free) => !this.#channels.has(free)
     )!
-    if (!this.#isOpen) throw new Error("Connection closed (Error: Unexpected close)")
     if (number > channelMax) throw new Error("No channels left to allocate")
     const link: Link = {
       frameMax,
@@ -106,6 +106,9 @@ export class SimulatedConnection {
     }
     const channel = new DriverChannel(link, number)
     this.#channels.set(number, channel)
+    // The driver sends the first frame of a channel in the next job only.
+    await Promise.resolve()
+    if (this.#ended !== undefined) throw new Error(`Connection closed (${this.#ended})`)
     return channel.open(confirms)
   }
 
@@ -160,8 +163,8 @@ export class SimulatedConnection {
   }
 
   #end(error: Error | undefined): void {
-    if (!this.#isOpen) return
-    this.#isOpen = false
+    if (this.#ended !== undefined) return
+    this.#ended = error === undefined ? "by client" : String(error)
     this.#up.cut()
     this.#down.cut()
     for (const channel of [...this.#channels.values()]) channel.end()

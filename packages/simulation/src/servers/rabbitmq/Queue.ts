@@ -13,6 +13,7 @@
  * | more failures than the delivery limit make a dead letter | same page |
  * | from 4.3 on, a quorum queue can delay returned messages | https://www.rabbitmq.com/docs/quorum-queues#delayed-retry |
  * | a full queue drops its head, or rejects publications | https://www.rabbitmq.com/docs/maxlength |
+ * | the consumers of a quorum queue are counted until their deliveries are settled; a message that was got is a consumer | `query_consumer_count` in `rabbit_fifo.erl` |
  * | consumers take turns; those of a higher priority come first | https://www.rabbitmq.com/docs/consumer-priority |
  * | a single active consumer gets all messages | https://www.rabbitmq.com/docs/consumers#single-active-consumer |
  * | an unused queue with `x-expires` is deleted, without dead letters | https://www.rabbitmq.com/docs/ttl#queue-ttl |
@@ -92,7 +93,8 @@ export class Queue {
   /** Returned messages of a quorum queue. */
   #returned: Array<Entry> = []
   readonly #delayed = new Map<Entry, number>()
-  readonly #unsettled = new Set<Entry>()
+  /** Deliveries, and their consumers; a message that was got has none. */
+  readonly #unsettled = new Map<Entry, Receiver | undefined>()
   #consumers: Array<Receiver> = []
   readonly #letters: DeadLetters.DeadLetters<readonly [Entry, Reason]>
   #isServing = false
@@ -118,9 +120,16 @@ export class Queue {
       unsettled: this.#unsettled.size,
       delayed: this.#delayed.size,
       held: this.#letters.size(),
-      consumers: this.#consumers.length,
+      consumers: this.#consumers.length + (this.isQuorum ? this.#former() : 0),
       lastDue: this.#delayed.size === 0 ? undefined : Math.max(...this.#delayed.values())
     }
+  }
+
+  /** Consumers that are cancelled and have deliveries; each message that was got counts as one. */
+  #former(): number {
+    const receivers = [...this.#unsettled.values()]
+    const gets = receivers.filter((each) => each === undefined).length
+    return gets + new Set(receivers.filter((each) => each !== undefined && !this.#consumers.includes(each))).size
   }
 
   /** The messages that wait for a consumer, in the order of their delivery. */
@@ -175,7 +184,7 @@ export class Queue {
     const entry = this.#shift()
     this.#arm()
     if (entry === undefined) return undefined
-    this.#unsettled.add(entry)
+    this.#unsettled.set(entry, undefined)
     this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
     return entry
   }
@@ -246,7 +255,7 @@ export class Queue {
 
   /** All messages except those that leave it. */
   waitingOrHeld(): ReadonlyArray<Entry> {
-    return [...this.#returned, ...this.#ready, ...this.#delayed.keys(), ...this.#unsettled]
+    return [...this.#returned, ...this.#ready, ...this.#delayed.keys(), ...this.#unsettled.keys()]
   }
 
   /** Forgets messages that are not on disk, because the server ends. */
@@ -295,7 +304,7 @@ export class Queue {
   }
 
   #handTo(consumer: Receiver, entry: Entry): void {
-    this.#unsettled.add(entry)
+    this.#unsettled.set(entry, consumer)
     this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
     consumer.deliver(entry)
   }
