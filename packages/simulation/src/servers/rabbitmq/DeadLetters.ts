@@ -31,7 +31,11 @@ export const make = <A>(host: Host, send: (letter: A) => boolean): DeadLetters<A
 
   const attempt = (letter: A): void => {
     pending.delete(letter)
-    if (!send(letter) && !isOver) pending.set(letter, host.after(pause, () => attempt(letter)))
+    if (!send(letter) && !isOver)
+      pending.set(
+        letter,
+        host.after(pause, () => attempt(letter))
+      )
     pump()
   }
 

@@ -78,7 +78,9 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   readonly ch: number
   readonly connection: {
     readonly frameMax: number
-    readonly channels: Readonly<Record<number, { readonly buffer: { readonly write: (frames: Buffer, run?: () => void) => boolean } }>>
+    readonly channels: Readonly<
+      Record<number, { readonly buffer: { readonly write: (frames: Buffer, run?: () => void) => boolean } }>
+    >
   }
   unconfirmed: Array<Done> = []
   readonly #link: Link
@@ -95,7 +97,8 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     this.#link = link
     this.ch = number
     const write = (frames: Buffer, run?: () => void): boolean => {
-      if (run === undefined) for (const tag of Frames.ackedTags(frames)) this.#settle((session) => session.ack(tag, false))
+      if (run === undefined)
+        for (const tag of Frames.ackedTags(frames)) this.#settle((session) => session.ack(tag, false))
       else run()
       return true
     }
@@ -206,7 +209,8 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   nack: ConfirmChannel["nack"] = ({ fields: { deliveryTag } }, isMultiple = false, isRequeued = true) =>
     this.#settle((session) => session.nack(deliveryTag, isMultiple, isRequeued))
 
-  nackAll: ConfirmChannel["nackAll"] = (isRequeued = true) => this.#settle((session) => session.nack(0, true, isRequeued))
+  nackAll: ConfirmChannel["nackAll"] = (isRequeued = true) =>
+    this.#settle((session) => session.nack(0, true, isRequeued))
 
   reject: ConfirmChannel["reject"] = ({ fields: { deliveryTag } }, isRequeued = true) =>
     this.#settle((session) => session.reject(deliveryTag, isRequeued))
@@ -265,7 +269,8 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   }
 
   #check(): void {
-    if (this.#state !== "open") throw new IllegalOperationError(this.#state === "closed" ? "Channel closed" : "Channel closing")
+    if (this.#state !== "open")
+      throw new IllegalOperationError(this.#state === "closed" ? "Channel closed" : "Channel closing")
   }
 
   #settle(run: (session: Session) => void): void {

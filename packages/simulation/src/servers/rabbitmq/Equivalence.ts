@@ -10,6 +10,7 @@
 import type * as Fields from "./Fields.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Type } from "./Settings.ts"
+import * as Version from "./Version.ts"
 
 /** The arguments that the server compares, by the type of the existing queue. */
 const compared: Readonly<Record<Type, ReadonlyArray<string>>> = {
@@ -23,8 +24,10 @@ const compared: Readonly<Record<Type, ReadonlyArray<string>>> = {
     "x-overflow",
     "x-single-active-consumer",
     "x-queue-type",
+    "x-quorum-initial-group-size",
     "x-delivery-limit",
-    "x-message-ttl"
+    "x-message-ttl",
+    "x-queue-leader-locator"
   ],
   classic: [
     "x-expires",
@@ -37,9 +40,13 @@ const compared: Readonly<Record<Type, ReadonlyArray<string>>> = {
     "x-overflow",
     "x-queue-mode",
     "x-single-active-consumer",
-    "x-queue-type"
+    "x-queue-type",
+    "x-queue-leader-locator"
   ]
 }
+
+/** Further arguments of quorum queues from 4.3 on. */
+const ofQuorum43 = ["x-consumer-timeout", "x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max"]
 
 /** The server's name for the type of a value in a table. */
 const typeName = (value: unknown): string => {
@@ -75,30 +82,66 @@ export const args = (
 }
 
 /** Refuses the first argument of a queue that differs. */
-export const queueArgs = (type: Type, object: string, received: Fields.Table, current: Fields.Table): void =>
-  args(compared[type], object, received, current)
+export const queueArgs = (
+  type: Type,
+  version: string,
+  object: string,
+  received: Fields.Table,
+  current: Fields.Table
+): void => {
+  const isNew = type === "quorum" && Version.isAtLeast(version, "4.3.0")
+  args([...compared[type], ...(isNew ? ofQuorum43 : [])], object, received, current)
+}
 
 /** Ten years in milliseconds. */
 const longest = 315_360_000_000
 
-const invalid = (name: string, object: string, why: string): never => {
+const invalid = (name: string, object: string, why: string): void => {
   throw new Refusal(406, `invalid arg '${name}' for ${object}: ${why}`)
 }
 
-/** Refuses invalid arguments of a new queue. */
-export const check = (object: string, { arguments: given, type }: { arguments: Fields.Table; type: unknown }): void => {
+/** Arguments that are numbers. */
+const numbers = ["x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes"]
+
+/** Values of arguments that are texts, and the server's word for others. */
+const texts: Readonly<Record<string, readonly [values: ReadonlyArray<string>, otherwise: string]>> = {
+  "x-overflow": [["drop-head", "reject-publish", "reject-publish-dlx"], "invalid_overflow"],
+  "x-dead-letter-strategy": [["at-most-once", "at-least-once"], "invalid_dlx_strategy"]
+}
+
+/** Arguments that only quorum queues have. */
+const onlyQuorum = ["x-dead-letter-strategy", "x-delivery-limit", "x-quorum-initial-group-size"]
+
+const checkNumber = (name: string, object: string, value: unknown): void => {
+  if (value === undefined) return
+  if (typeof value !== "number" || !Number.isInteger(value))
+    return invalid(name, object, `"expected integer, got ${typeName(value)}"`)
+  const isTime = name === "x-message-ttl" || name === "x-expires"
+  if (value < 0) invalid(name, object, `{value_negative,${value}}`)
+  if (isTime && value > longest) invalid(name, object, `{value_too_large,${value}}`)
+  if (name === "x-expires" && value === 0) invalid(name, object, "{value_zero,0}")
+}
+
+/** Refuses invalid arguments and properties of a new queue. */
+export const check = (
+  object: string,
+  {
+    arguments: given,
+    durable,
+    exclusive,
+    type
+  }: { arguments: Fields.Table; durable: boolean; exclusive: boolean; type: unknown }
+): void => {
   if (type !== "classic" && type !== "quorum")
-    invalid("x-queue-type", object, `unsupported queue type '${String(type)}'`)
-  for (const name of ["x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes"]) {
-    const value = given[name]
-    if (value === undefined) continue
-    if (typeof value !== "number" || !Number.isInteger(value))
-      invalid(name, object, `{unacceptable_type,${typeName(value)}}`)
-    else if (value < 0) invalid(name, object, `{value_negative,${value}}`)
-    else if ((name === "x-message-ttl" || name === "x-expires") && value > longest)
-      invalid(name, object, `{value_too_big,${value}}`)
-    else if (name === "x-expires" && value === 0) invalid(name, object, "{value_zero,0}")
-  }
+    invalid("x-queue-type", object, `"unsupported queue type '${String(type)}'"`)
+  for (const name of numbers) checkNumber(name, object, given[name])
+  for (const [name, [values, otherwise]] of Object.entries(texts))
+    if (given[name] !== undefined && !values.includes(String(given[name]))) invalid(name, object, otherwise)
+  const other = type === "classic" ? onlyQuorum.find((name) => name in given) : undefined
+  if (other !== undefined)
+    throw new Refusal(406, `invalid arg '${other}' for ${object} of queue type rabbit_classic_queue`)
+  if (type === "quorum" && (exclusive || !durable))
+    throw new Refusal(406, `invalid property '${durable ? "exclusive-owner" : "non-durable"}' for ${object}`)
 }
 
 /** Returns the expiration of a message in milliseconds; refuses text that is not a whole number. */

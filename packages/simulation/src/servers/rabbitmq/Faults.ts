@@ -20,7 +20,10 @@ export interface Armed {
 
 /** The armed faults of a server. */
 export interface Faults {
-  readonly arm: (kind: Kind, concerns: Armed["concerns"]) => { readonly happened: () => boolean; readonly end: () => void }
+  readonly arm: (
+    kind: Kind,
+    concerns: Armed["concerns"]
+  ) => { readonly happened: () => boolean; readonly end: () => void }
   /** The fault of a frame, which then is not armed any more; `undefined` for nearly all frames. */
   readonly of: (sent: Sent) => Armed | undefined
 }

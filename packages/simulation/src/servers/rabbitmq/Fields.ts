@@ -189,6 +189,8 @@ const plain = { configurable: true, enumerable: true, writable: true }
 /** Returns the table with these headers, which replace those of the same names. */
 export const merge = (table: Buffer | undefined, headers: Table): Buffer =>
   Buffer.concat([
-    ...(table === undefined ? [] : entries(table).flatMap(({ bytes, name }) => (Object.hasOwn(headers, name) ? [] : [bytes]))),
+    ...(table === undefined
+      ? []
+      : entries(table).flatMap(({ bytes, name }) => (Object.hasOwn(headers, name) ? [] : [bytes]))),
     encode(headers)
   ])

@@ -226,8 +226,7 @@ export class Queue {
         continue
       }
       this.#env.onFact({ _tag: "Back", queue: this.declaration.name, entry })
-      if (isFailure ? retry.failed : retry.returned)
-        this.#delayed.set(entry, host.now() + retry.delay(entry.failures))
+      if (isFailure ? retry.failed : retry.returned) this.#delayed.set(entry, host.now() + retry.delay(entry.failures))
       else this.#takeBack(entry, deliveryLimit)
     }
     this.#trim()

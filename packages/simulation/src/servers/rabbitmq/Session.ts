@@ -21,7 +21,7 @@ import type { Entry, Queue, Receiver, Return } from "./Queue.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
 import * as Version from "./Version.ts"
-import type { Flags, Publication, Vhost } from "./Vhost.ts"
+import { type Flags, type Publication, stripped, type Vhost } from "./Vhost.ts"
 
 /** A message that the server sends. */
 export interface Delivery {
@@ -68,12 +68,7 @@ interface Unsettled {
 }
 
 /** The server's counts of a delivery, as headers. */
-const countsOf = (
-  { failures, returns }: Entry,
-  queue: Queue,
-  version: string,
-  isGet: boolean
-): Fields.Table => {
+const countsOf = ({ failures, returns }: Entry, queue: Queue, version: string, isGet: boolean): Fields.Table => {
   if (!queue.isQuorum) return {}
   const long = (value: number) => ({ "!": "int64", value })
   if (!Version.isAtLeast(version, "4.3.0"))
@@ -128,7 +123,7 @@ export class Session {
   }
 
   checkQueue(name: string) {
-    return this.#declared(this.#env.vhost.queue(name, this.#env.owner))
+    return this.#declared(this.#env.vhost.queue(stripped(name), this.#env.owner))
   }
 
   #declared({ counts: { consumers, ready }, declaration: { name } }: Queue) {
@@ -164,7 +159,11 @@ export class Session {
 
   consume(
     name: string,
-    { consumerTag = "", exclusive = false, priority = 0 }: { consumerTag?: string | undefined; exclusive?: boolean | undefined; priority?: number | undefined }
+    {
+      consumerTag = "",
+      exclusive = false,
+      priority = 0
+    }: { consumerTag?: string | undefined; exclusive?: boolean | undefined; priority?: number | undefined }
   ) {
     const { ends, owner, vhost } = this.#env
     const queue = vhost.queue(name, owner)
@@ -239,10 +238,7 @@ export class Session {
     const { ends, maxMessageSize, user, vhost } = this.#env
     const { content, properties } = publication
     if (content.length > maxMessageSize)
-      throw new Refusal(
-        406,
-        `message size ${content.length} is larger than configured max size ${maxMessageSize}`
-      )
+      throw new Refusal(406, `message size ${content.length} is larger than configured max size ${maxMessageSize}`)
     if (properties.userId !== undefined && properties.userId !== user)
       throw new Refusal(
         406,

@@ -20,6 +20,7 @@ import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
 import * as Routing from "./Routing.ts"
 import * as Settings from "./Settings.ts"
+import * as Version from "./Version.ts"
 
 /** An exchange. */
 export interface Exchange {
@@ -57,7 +58,8 @@ interface Env {
 const types = ["direct", "fanout", "topic", "headers"]
 const predeclared = [...types.map((type) => [`amq.${type}`, type] as const), ["amq.match", "headers"] as const]
 
-const stripped = (name: string): string => name.replaceAll(/[\r\n]/g, "")
+/** Removes what the server removes from names in declarations. */
+export const stripped = (name: string): string => name.replaceAll(/[\r\n]/g, "")
 
 const textsOf = (value: unknown): ReadonlyArray<string> => (Array.isArray(value) ? value.map(String) : [])
 
@@ -135,9 +137,9 @@ export class Vhost {
         ? flags.arguments
         : { ...flags.arguments, "x-queue-type": type }
     if (this.queues.has(name)) return this.#same(this.queue(name, owner), flags, args)
-    if (given.startsWith("amq."))
-      throw new Refusal(403, `queue name '${name}' contains reserved prefix 'amq.*'`)
-    Equivalence.check(object, { arguments: args, type })
+    if (given.startsWith("amq.")) throw new Refusal(403, `queue name '${name}' contains reserved prefix 'amq.*'`)
+    const { durable, exclusive = false } = flags
+    Equivalence.check(object, { arguments: args, type, durable, exclusive })
     return this.#make({
       name,
       type: type as Settings.Type, // It was checked.
@@ -149,11 +151,16 @@ export class Vhost {
   }
 
   #same(queue: Queue, flags: Flags, args: Fields.Table): Queue {
+    const { version } = this.#env
     const { declaration } = queue
     const object = this.nameOf("queue", declaration.name)
     Equivalence.property("durable", object, flags.durable, declaration.isDurable)
     Equivalence.property("auto_delete", object, flags.autoDelete === true, declaration.isAutoDelete)
-    Equivalence.queueArgs(declaration.type, object, args, declaration.arguments)
+    const type = args["x-queue-type"] ?? "classic"
+    const isKnown = type === "classic" || type === "quorum"
+    if (isKnown && Version.isAtLeast(version, "4.0.0"))
+      Equivalence.property("x-queue-type", object, type, declaration.type)
+    Equivalence.queueArgs(declaration.type, version, object, args, declaration.arguments)
     if (!queue.isQuorum) queue.touch()
     return queue
   }
@@ -190,12 +197,12 @@ export class Vhost {
   declareExchange(given: string, type: string, flags: Flags): void {
     const name = stripped(given)
     if (name === "") throw new Refusal(403, "operation not permitted on the default exchange")
-    if (!types.includes(type)) throw new Refusal(503, `unknown exchange type '${type}'`)
+    const unknown = Version.isAtLeast(this.#env.version, "4.0.0") ? 406 : 503
+    if (!types.includes(type)) throw new Refusal(unknown, `unknown exchange type '${type}'`)
     const known = this.exchanges.get(name)
     const object = this.nameOf("exchange", name)
     if (known === undefined) {
-      if (name.startsWith("amq."))
-        throw new Refusal(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
+      if (name.startsWith("amq.")) throw new Refusal(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
       this.exchanges.set(name, { name, type, isDurable: flags.durable, arguments: flags.arguments })
       return
     }
@@ -271,10 +278,13 @@ export class Vhost {
     const headers = letter.table === undefined ? {} : Fields.decode(letter.table)
     const targets = this.#route(exchange, letter.routingKeys, headers)
     // Of an automatic cycle, nothing is left.
-    const open = reason === "rejected" ? targets : targets.filter((queue) => !Message.isCycle(letter, queue.declaration.name))
+    const open =
+      reason === "rejected" ? targets : targets.filter((queue) => !Message.isCycle(letter, queue.declaration.name))
     return targets.length > 0 && open.map((queue) => queue.publish(letter)).every(Boolean)
   }
 }
 
 const isSame = (one: Binding, other: Binding): boolean =>
-  one.queue === other.queue && one.key === other.key && JSON.stringify(one.arguments) === JSON.stringify(other.arguments)
+  one.queue === other.queue &&
+  one.key === other.key &&
+  JSON.stringify(one.arguments) === JSON.stringify(other.arguments)
