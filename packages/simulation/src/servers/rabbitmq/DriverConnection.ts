@@ -134,6 +134,7 @@ export class SimulatedConnection {
   }
 
   #close(): Promise<void> {
+    if (this.#ended !== undefined) return Promise.reject(new Error(`Connection closed (${this.#ended})`))
     return new Promise((resolve) => {
       if (this.#isBlocked) {
         resolve()

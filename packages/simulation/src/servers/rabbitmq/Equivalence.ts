@@ -58,8 +58,13 @@ const typeName = (value: unknown): string => {
   return value < 0x80000000 && value >= -0x80000000 ? "signedint" : "long"
 }
 
-const show = (value: unknown): string =>
-  value === undefined ? "none" : `the value '${String(value)}' of type '${typeName(value)}'`
+/** Two values of one kind are shown without their types. */
+const show = (value: unknown, other: unknown): string => {
+  if (value === undefined) return "none"
+  return typeof value === typeof other
+    ? `'${String(value)}'`
+    : `the value '${String(value)}' of type '${typeName(value)}'`
+}
 
 const refuse = (name: string, object: string, received: string, current: string): never => {
   throw new Refusal(406, `inequivalent arg '${name}' for ${object}: received ${received} but current is ${current}`)
@@ -78,7 +83,8 @@ export const args = (
   current: Fields.Table
 ): void => {
   for (const name of names)
-    if (received[name] !== current[name]) refuse(name, object, show(received[name]), show(current[name]))
+    if (received[name] !== current[name])
+      refuse(name, object, show(received[name], current[name]), show(current[name], received[name]))
 }
 
 /** Refuses the first argument of a queue that differs. */

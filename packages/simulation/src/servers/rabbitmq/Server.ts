@@ -190,7 +190,10 @@ export class Server {
     peer.isOpen = false
     this.#peers.delete(peer)
     // All first, because a queue would deliver the messages of one channel to the next.
-    for (const session of peer.sessions) session.isEnding = true
+    for (const session of peer.sessions) {
+      session.flush()
+      session.isEnding = true
+    }
     for (const session of peer.sessions) session.close()
     for (const queue of this.vhost.queues.values())
       if (queue.declaration.owner === peer) this.vhost.deleteQueue(queue.declaration.name)

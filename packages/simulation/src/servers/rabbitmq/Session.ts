@@ -316,11 +316,16 @@ export class Session {
     })
   }
 
+  /** Carries out the settlements that are under way. A message that they return may go to a consumer of this channel again. */
+  flush(): void {
+    for (const commands of this.#commands.values()) commands.end()
+  }
+
   /** Closes the channel: consumers end, and unsettled messages are returned. */
   close(): void {
     if (!this.isOpen) return
+    this.flush()
     this.isOpen = false
-    for (const commands of this.#commands.values()) commands.end()
     for (const consumer of this.#consumers.values()) consumer.queue.remove(consumer)
     this.#consumers.clear()
     const groups = new Map<Queue, Array<Entry>>()

@@ -156,11 +156,10 @@ export class Vhost {
     const object = this.nameOf("queue", declaration.name)
     Equivalence.property("durable", object, flags.durable, declaration.isDurable)
     Equivalence.property("auto_delete", object, flags.autoDelete === true, declaration.isAutoDelete)
-    const type = args["x-queue-type"] ?? "classic"
-    const isKnown = type === "classic" || type === "quorum"
-    if (isKnown && Version.isAtLeast(version, "4.0.0"))
-      Equivalence.property("x-queue-type", object, type, declaration.type)
-    Equivalence.queueArgs(declaration.type, version, object, args, declaration.arguments)
+    // From 4.0 on, the server adds the type to declarations and to queues that have none.
+    const typed = (given: Fields.Table): Fields.Table =>
+      Version.isAtLeast(version, "4.0.0") ? { "x-queue-type": "classic", ...given } : given
+    Equivalence.queueArgs(declaration.type, version, object, typed(args), typed(declaration.arguments))
     if (!queue.isQuorum) queue.touch()
     return queue
   }
