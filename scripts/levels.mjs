@@ -30,6 +30,7 @@ export const servers = {
   "packages/adapter-sqs": ["sqs"],
   "packages/cli": ["nsq"],
   "packages/console": ["sqs", "chromium"],
+  "packages/simulation": ["rabbitmq"],
   "tools/brokers": ["sqs"]
 }
 

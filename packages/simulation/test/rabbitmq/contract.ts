@@ -8,7 +8,7 @@ import * as Publishing from "./contract/publishing.ts"
 
 /** All rows for a server. */
 export const rows = (version: string): ReadonlyArray<Row<Server>> => [
-  ...Declaring.rows(version),
+  ...Declaring.rows(),
   ...Publishing.rows(),
   ...Consuming.rows(version),
   ...Expiring.rows(version)

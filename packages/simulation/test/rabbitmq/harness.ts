@@ -17,10 +17,11 @@ import { toDelivery } from "./letters.ts"
 /** Milliseconds that a restart takes. */
 const restarting = 1000
 
-/** The adapter's entries. */
-export interface Adapter {
-  readonly RabbitMqBroker: Pick<typeof RabbitMqBroker, "make">
-}
+/** The adapter under test, which a mutant may have broken. */
+export class Adapter extends Context.Service<
+  Adapter,
+  { readonly RabbitMqBroker: Pick<typeof RabbitMqBroker, "make"> }
+>()("requeue/simulation/test/rabbitmq/Adapter") {}
 
 /** The failures that the wire can make. A refusal closes the channel on this server, as on the real one. */
 const failNext =
@@ -100,23 +101,24 @@ const makeHarness = (
 }
 
 /** Makes the adapter's broker on a new server. */
-export const layer = (setup: Setup = {}, { RabbitMqBroker: entry }: Adapter = { RabbitMqBroker }) =>
+export const layer = (setup: Setup = {}, adapter: Adapter["Service"] = { RabbitMqBroker }) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const server = new Server(yield* Host.make, setup.server)
       const { cut, driver } = makeDriver(server)
       // The first foreign queue is adopted, as the remedy says; any other is refused.
       const adopted = "foreign"
-      const open = entry
-        .make({
-          maxBodySize: 1024 * 1024,
-          ...setup.options,
-          queues: { ...setup.options?.queues, [adopted]: { assert: "passive" } },
-          connectionName: "conformance"
-        })
-        .pipe(Effect.provideService(Driver, driver))
+      const open = adapter.RabbitMqBroker.make({
+        maxBodySize: 1024 * 1024,
+        ...setup.options,
+        queues: { ...setup.options?.queues, [adopted]: { assert: "passive" } },
+        connectionName: "conformance"
+      }).pipe(Effect.provideService(Driver, driver))
       const broker = yield* open
       const harness = makeHarness(server, cut, setup, open, [adopted])
-      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, broker).pipe(
+        Context.add(Harness.Harness, harness),
+        Context.add(Adapter, adapter)
+      )
     })
   )

@@ -1,5 +1,4 @@
 /** Rules of declarations. */
-import * as Version from "../../../src/servers/rabbitmq/Version.ts"
 import { row, type Tools } from "./bench.ts"
 
 const equivalence = "https://www.rabbitmq.com/docs/queues#property-equivalence"
@@ -33,8 +32,8 @@ const inequivalent = (name: string, received: string, current: string) =>
 
 const empty = { queue: "q1", messageCount: 0, consumerCount: 0 }
 
-/** The rows of a server. */
-export const rows = (version: string) => {
+/** The rows of every server. */
+export const rows = () => {
   const typeDiffers = (received: string, current: string) =>
     inequivalent("x-queue-type", `'${received}'`, `'${current}'`)
   return [
