@@ -3,11 +3,12 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
-    name: "takes the second of two equal returned messages for stored",
+    name: "knows a returned message by the id that its producer chose",
     kills: "equal messages that are all returned all fail",
     file: "publish/confirms.ts",
     text: "if (mayBe(one.publication, message)) one.isReturned = true",
-    replacement: "if (mayBe(one.publication, message)) { one.isReturned = true; break }"
+    replacement:
+      'if (one.publication.options["messageId"] === message.properties.messageId) { one.isReturned = true; break }'
   },
   {
     name: "takes a delay for served although a policy has ended it",
