@@ -168,7 +168,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const publisher = yield* Publisher.make(publishing, settings)
   const sender = Sender.make({ routes, declarer, publisher, fork, elapsed })
 
-  const management = Management.make(settings)
+  const management = yield* Management.make(settings)
   const finder = { settings, declarer, management, serverVersion }
   /** Inspected queues, by name. */
   const found = new Map<string, RabbitMqQueue.RabbitMqQueue>()

@@ -81,7 +81,7 @@ export const findingsOf = (
 const open = (options: Options) =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
-    const management = Management.make(settings)
+    const management = yield* Management.make(settings)
     if (management === undefined) {
       return yield* new ConfigurationError.ConfigurationError({
         field: "management",

@@ -24,6 +24,7 @@ import * as Cleaning from "./internal/clean/cleaning.ts"
 import type * as Listing from "./internal/clean/listing.ts"
 import * as Connection from "./internal/connect/connection.ts"
 import * as Declarer from "./internal/declare/declare.ts"
+import * as Management from "./internal/inspect/management.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 
 export type { Cleaned, Report } from "./internal/clean/cleaning.ts"
@@ -33,7 +34,8 @@ const open = (options: Options) =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
     const connection = yield* Connection.make(settings, "operator")
-    return Cleaning.make(settings, connection, yield* Declarer.make(connection, settings))
+    const declarer = yield* Declarer.make(connection, settings)
+    return Cleaning.make(settings, connection, declarer, yield* Management.make(settings))
   })
 
 /**

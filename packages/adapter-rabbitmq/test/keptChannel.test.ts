@@ -31,7 +31,9 @@ it.effect("requests share one channel, one after the other; a closed one is repl
     const request = Effect.scoped(Effect.andThen(kept(live, context), turn))
     yield* Effect.forEach(Array.from({ length: 5 }), () => request, { concurrency: "unbounded" })
     assert.deepStrictEqual(told, { opened: 1, closed: 0 })
-    yield* Effect.scoped(Effect.map(kept(live, context), (channel) => channel.emit("close")))
+    yield* Effect.scoped(
+      Effect.map(kept(live, context), (channel) => (channel as unknown as EventEmitter).emit("close"))
+    )
     yield* request
     assert.deepStrictEqual(told, { opened: 2, closed: 0 })
   })

@@ -19,7 +19,7 @@ it.live("the error of one that cannot be reached has the cause, and no password"
         })
     )
     const settings = Result.getOrThrow(decode({ management: `http://u:hunter2@127.0.0.1:${port}` }))
-    const { message } = yield* Effect.flip(Management.make(settings)!.queues)
+    const { message } = yield* Effect.flip((yield* Management.make(settings))!.queues)
     assert.match(message, /ConnectionFailed: .*ECONNREFUSED.*Check host and port in management/)
     assert.notInclude(message, "hunter2")
   })

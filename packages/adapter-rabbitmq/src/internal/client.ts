@@ -3,10 +3,12 @@
  * other files use.
  */
 import { TlsOptions } from "@requeue/kit"
-import type { Channel, ConfirmChannel, ConsumeMessage, Message } from "amqplib"
+import type * as Amqp from "amqplib"
 import { createHash } from "node:crypto"
+import type { EventEmitter } from "node:events"
 import { readFileSync } from "node:fs"
 import type { Socket } from "node:net"
+import * as Context from "effect/Context"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
@@ -17,11 +19,39 @@ import type { Account } from "./connect/credentials.ts"
 import * as FieldTable from "./fieldTable.ts"
 import * as WrittenHeaders from "./publish/writtenHeaders.ts"
 
-export type { Channel, ConfirmChannel }
+/** The members of the driver's channel that the adapter uses. */
+export interface Channel
+  extends
+    Pick<EventEmitter, "on" | "once" | "prependListener">,
+    Pick<
+      Amqp.Channel,
+      | "ack"
+      | "ackAll"
+      | "assertExchange"
+      | "assertQueue"
+      | "bindQueue"
+      | "cancel"
+      | "checkExchange"
+      | "checkQueue"
+      | "close"
+      | "consume"
+      | "deleteExchange"
+      | "deleteQueue"
+      | "get"
+      | "nack"
+      | "nackAll"
+      | "prefetch"
+      | "purgeQueue"
+      | "reject"
+      | "unbindQueue"
+    > {}
+
+/** A channel whose publications the server confirms. */
+export interface ConfirmChannel extends Channel, Pick<Amqp.ConfirmChannel, "publish"> {}
 
 /** A message from the broker. */
-export type Incoming = Pick<ConsumeMessage, "content"> & {
-  readonly fields: Pick<ConsumeMessage["fields"], "deliveryTag" | "redelivered" | "exchange" | "routingKey">
+export type Incoming = Pick<Amqp.ConsumeMessage, "content"> & {
+  readonly fields: Pick<Amqp.ConsumeMessage["fields"], "deliveryTag" | "redelivered" | "exchange" | "routingKey">
   readonly properties: Properties
 }
 
@@ -82,8 +112,6 @@ export interface DriverConnection {
   readonly channel: () => Promise<Channel>
   /** The largest number of open channels. */
   readonly channelMax: number
-  /** Opens a channel for a consumer. Fails for the last channel, which is reserved for declarations. */
-  readonly consumerChannel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
   /** Sends the server a new password or token; may never resolve on a dead connection. */
   readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
@@ -104,17 +132,30 @@ export interface Listener {
   readonly unblocked: () => void
 }
 
+/** The response of the management interface to a request. */
+export type Page = Pick<Response, "json" | "ok" | "status">
+
+/** What the adapter needs of a driver. */
+export interface Driver {
+  /** Opens a connection; the name that the server shows for it ends with `role`. */
+  readonly connect: (
+    settings: Settings,
+    address: Address,
+    account: Account,
+    role: string,
+    on: Listener
+  ) => Promise<DriverConnection>
+  /** Requests a page of the management interface. */
+  readonly get: (
+    url: URL,
+    request: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal }
+  ) => Promise<Page>
+}
+
 /** Milliseconds in which the peer must end its half of a socket before the socket is dropped. */
 const endTimeout = 2_000
 
-/** Opens a connection; the name that the server shows for it ends with `role`. */
-export const connect = async (
-  settings: Settings,
-  address: Address,
-  account: Account,
-  role: string,
-  on: Listener
-): Promise<DriverConnection> => {
+const connect: Driver["connect"] = async (settings, address, account, role, on) => {
   const { auth, tls } = settings
   // Importing the adapter does not load the driver, because a program may import several adapters and use one.
   const { connect: open, credentials } = await import("amqplib")
@@ -144,9 +185,6 @@ export const connect = async (
   coalesceWrites(stream)
   const receiver = model.connection as unknown as ReceivedFrames.Receiver // The driver's types lack these.
   const heard = ReceivedFrames.watch(receiver)
-  const { channelMax } = receiver
-  /** Open channels of consumers. */
-  let consumers = 0
   let failure: unknown
   // Attached before the first await: an `error` event without a listener ends the process.
   model.on("error", (error) => (failure = error))
@@ -162,20 +200,7 @@ export const connect = async (
     version: typeof version === "string" ? version : "0.0",
     heard,
     channel: () => model.createChannel().then(guard),
-    channelMax,
-    consumerChannel: async () => {
-      if (consumers >= channelMax - 1) throw new Error(noneLeft(channelMax))
-      consumers++
-      const left = () => void consumers--
-      try {
-        const channel = await model.createChannel()
-        channel.once("close", left)
-        return guard(channel)
-      } catch (error) {
-        left()
-        throw error
-      }
-    },
+    channelMax: receiver.channelMax,
     confirmChannel: () => model.createConfirmChannel().then(guard),
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
@@ -201,10 +226,6 @@ const coalesceWrites = (stream: Socket): void => {
   }
 }
 
-const noneLeft = (channelMax: number): string =>
-  `No channels left for a consumer: the connection allows ${channelMax} channels (channel_max), each consumer has one, ` +
-  "and declarations need the last"
-
 /**
  * Adds an `error` listener, because an `error` without one would end the process. The adapter listens to `close`, which
  * follows.
@@ -214,6 +235,11 @@ const guard = <C extends Channel>(channel: C): C => {
   verifyPassive(channel)
   return channel
 }
+
+/** The driver of the brokers that are made in this context. Default: amqplib, and `fetch` for the management interface. */
+export const Driver: Context.Reference<Driver> = Context.Reference("@requeue/adapter-rabbitmq/Driver", {
+  defaultValue: (): Driver => ({ connect, get: (url, request) => fetch(url, request) })
+})
 
 /** The driver accepts only Buffers. */
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -231,7 +257,7 @@ export const publish = (
   channel.publish(exchange, routingKey, bufferOf(content), { ...options, headers: written }, done)
 }
 
-const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }) as Message // The driver reads no more.
+const messageOf = (deliveryTag: number): Amqp.Message => ({ fields: { deliveryTag } }) as Amqp.Message // The driver reads no more.
 
 /** Acks a delivery, and with `allUpTo` all earlier ones. Throws if the channel is closed. */
 export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>

@@ -128,8 +128,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "puts the error of a refused delete at another place of its batch",
     kills: "the error of a refused delete is that of its delivery, where copies of others were refused before",
     file: "settle/settle.ts",
-    text: `=== "rejected") results[index] = error`,
-    replacement: `=== "rejected") results[position] = error`
+    text: "done(claim, errors[index])",
+    replacement: "done(claim, errors.at(-1 - index))"
   },
   {
     name: "reads failed entries by their order, not by their ids",

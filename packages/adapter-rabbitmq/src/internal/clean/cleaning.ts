@@ -194,8 +194,12 @@ const run = (
   })
 
 /** Makes the functions for stale objects. */
-export const make = (settings: Settings, connection: Connection, declarer: Declarer): Cleaning => {
-  const management = Management.make(settings)
+export const make = (
+  settings: Settings,
+  connection: Connection,
+  declarer: Declarer,
+  management: Management.Management | undefined
+): Cleaning => {
   const serverVersion = connection.current()?.driver.version ?? RabbitMqPlan.oldestServer
   const finder = { settings, declarer, management, serverVersion: () => serverVersion }
   const plan: Listing.Dependencies["plan"] = (request) =>

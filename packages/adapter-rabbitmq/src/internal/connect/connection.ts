@@ -14,6 +14,7 @@ import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Address from "../address.ts"
 import * as Client from "../client.ts"
+import * as ConsumerChannels from "./consumerChannels.ts"
 import * as Credentials from "./credentials.ts"
 import { request, unconnected } from "./request.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
@@ -23,7 +24,7 @@ type State = ReturnType<Broker.Service["connection"]>
 
 /** One connection, from opening to end. */
 export interface Live {
-  readonly driver: Client.DriverConnection
+  readonly driver: ConsumerChannels.Connection
   /** Keeps the connection logged in while it runs. */
   readonly renew: Effect.Effect<void>
   /** Completes when the connection is gone. */
@@ -62,6 +63,7 @@ export const pauses = ({ reconnectFirst, reconnectMax }: Settings): Reconnect.Pa
 })
 
 const open = (
+  { connect }: Client.Driver,
   settings: Settings,
   address: Address.Address,
   role: string
@@ -78,7 +80,7 @@ const open = (
     const node = Address.hostPort(address)
     const driver = yield* Effect.tryPromise({
       try: async (signal) => {
-        const opened = await Client.connect(settings, address, account, role, {
+        const opened = await connect(settings, address, account, role, {
           signal,
           closed: (error) => {
             failure = error
@@ -97,7 +99,7 @@ const open = (
         })
         // The attempt timed out while the connection was opening.
         if (signal.aborted) opened.destroy()
-        return opened
+        return ConsumerChannels.make(opened)
       },
       catch: (cause) =>
         toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost, node }, "ConnectionFailed")
@@ -143,11 +145,12 @@ export const make = (
 ): Effect.Effect<Connection, BrokerError.BrokerError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
+      const opener = yield* Client.Driver
       const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
       let turn = 0
       /** Tries the last node that worked; after a failure, the next one. */
       const connect = Effect.suspend(() =>
-        Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
+        Effect.tapError(open(opener, settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
       )
       // Only connecting can be interrupted. The scope closes an open connection.
       const initial = yield* restore(Effect.retry(connect, { times: nodes.length - 1 }))

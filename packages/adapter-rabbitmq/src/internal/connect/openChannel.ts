@@ -5,7 +5,7 @@
 import { BrokerError, Delay, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import type { Channel, DriverConnection } from "../client.ts"
+import type { Channel } from "../client.ts"
 import { type ErrorContext, lostRemedy, toBrokerError } from "../toBrokerError.ts"
 import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
@@ -36,7 +36,7 @@ export const openChannel = <C>(
   live: Live,
   context: ErrorContext,
   millis: number,
-  open: (driver: DriverConnection) => Promise<C>
+  open: (driver: Live["driver"]) => Promise<C>
 ): Effect.Effect<C, BrokerError.BrokerError> =>
   Effect.suspend(() => {
     const { driver } = live

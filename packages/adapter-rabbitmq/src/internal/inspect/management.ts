@@ -7,6 +7,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Type } from "../../RabbitMqQueue.ts"
+import { Driver } from "../client.ts"
 import { textOf } from "../toBrokerError.ts"
 import * as PolicyRules from "./policyRules.ts"
 
@@ -137,8 +138,11 @@ const unanswered = (thrown: unknown): BrokerError.BrokerError =>
       )
     : failed(textOf(thrown))
 
-/** `undefined` without the option `management`. User and password are those of its address, else the broker's. */
-export const make = ({ address, management, requestTimeout }: Settings): Management | undefined => {
+/** Returns `undefined` without the option `management`. User and password are those of its address, else the broker's. */
+export const make = (settings: Settings): Effect.Effect<Management | undefined> =>
+  Effect.map(Driver, (driver) => of(settings, driver))
+
+const of = ({ address, management, requestTimeout }: Settings, driver: Driver): Management | undefined => {
   if (management === undefined) return undefined
   const given = Result.getOrThrow(BrokerUrl.parse(management)) // RabbitMqOptions has checked it.
   const user = given.username === "" ? address.username : given.username
@@ -152,7 +156,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
   const get = (path: string): Effect.Effect<unknown, BrokerError.BrokerError> =>
     Effect.tryPromise({
       try: async (signal) => {
-        const response = await fetch(new URL(`api/${path}`, base), { headers: { authorization }, signal })
+        const response = await driver.get(new URL(`api/${path}`, base), { headers: { authorization }, signal })
         if (response.status === 404) return undefined
         if (!response.ok) throw new Error(`HTTP status ${response.status}`)
         return await response.json()

@@ -126,7 +126,7 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
   const refusal = Version.refusal(version)
   if (refusal !== undefined) return yield* refusal
   const declarer = yield* Declarer.make(connection, settings)
-  const management = Management.make(settings)
+  const management = yield* Management.make(settings)
 
   const finder = { settings, declarer, management, serverVersion: () => version }
   const find = (queue: string) => Planned.find(finder, queue)
@@ -144,7 +144,7 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
 
   // The CLI finds these additional members.
   const operator: Adapter.Operator & Cleaning.Cleaning = {
-    ...Cleaning.make(settings, connection, declarer),
+    ...Cleaning.make(settings, connection, declarer, management),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {

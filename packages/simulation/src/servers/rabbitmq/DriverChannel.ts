@@ -1,0 +1,372 @@
+/**
+ * A channel of the driver on a simulated server: the promises, events, errors and limits of amqplib 2.3.1, whose file
+ * `lib/channel.js` is the source of all rules here.
+ *
+ * | rule |
+ * | --- |
+ * | one request is under way at a time; the others wait for its answer |
+ * | settlements and publications are written at once |
+ * | a refused request fails with the server's words, and the others with a text that does not name them |
+ * | on a closed channel, requests and settlements throw |
+ * | confirmations that are missing when the channel closes fail |
+ */
+import { EventEmitter } from "node:events"
+import type { ConfirmChannel } from "@requeue/adapter-rabbitmq/driver"
+import type { Sent } from "./Faults.ts"
+import * as Fields from "./Fields.ts"
+import * as Frames from "./Frames.ts"
+import type { Properties } from "./Message.ts"
+import { format, Refusal } from "./Refusal.ts"
+import type { Frame } from "./Server.ts"
+import type { Delivery, Ends, Session } from "./Session.ts"
+
+/** The connection, as its channels see it. */
+export interface Link {
+  readonly frameMax: number
+  /** Sends a frame to the server, where `run` is called. */
+  readonly send: (sent: Sent, run: () => void) => void
+  /** Sends a frame to the client. */
+  readonly answer: (arrive: () => void) => void
+  readonly open: (ends: Ends) => Session
+  readonly receive: (session: Session, ends: Ends, frame: Frame) => void
+  readonly released: (channel: DriverChannel) => void
+  /** Remembers which entry of the server a message is. */
+  readonly arrived: (message: object, delivery: Delivery) => void
+}
+
+/** The driver's error for operations on a closed channel. */
+class IllegalOperationError extends Error {
+  override readonly name = "IllegalOperationError"
+}
+
+type Got = Exclude<Awaited<ReturnType<ConfirmChannel["get"]>>, false>
+type Message = Parameters<Parameters<ConfirmChannel["consume"]>[1]>[0]
+type Done = NonNullable<Parameters<ConfirmChannel["publish"]>[4]>
+
+interface Request {
+  readonly method: string
+  readonly sent: Sent
+  readonly run: (session: Session) => unknown
+  readonly then: (session: Session, answer: unknown) => void
+  readonly resolve: (answer: never) => void
+  readonly reject: (error: Error) => void
+}
+
+const nothing = () => {}
+const texts = ["contentType", "contentEncoding", "correlationId", "replyTo", "messageId", "type", "userId", "appId"]
+
+/** The properties that the driver writes. It refuses texts that are too long. */
+const propertiesOf = (options: Readonly<Record<string, unknown>>): Properties => {
+  for (const name of texts) {
+    const value = options[name]
+    if (value === undefined || (typeof value === "string" && Buffer.byteLength(value) < 256)) continue
+    throw new TypeError(`Field '${name}' is the wrong type; must be a string (up to 255 chars)`)
+  }
+  const { deliveryMode, expiration, persistent, priority, timestamp } = options
+  return {
+    ...Object.fromEntries(texts.map((name) => [name, options[name]])),
+    deliveryMode: persistent === undefined ? Number(deliveryMode ?? 1) : persistent === true ? 2 : 1,
+    expiration: expiration === undefined ? undefined : String(expiration),
+    priority: priority as number | undefined, // The caller's types say so.
+    timestamp: timestamp as number | undefined // The same.
+  }
+}
+
+/** A channel. */
+export class DriverChannel extends EventEmitter implements ConfirmChannel {
+  /** The members that the adapter's writer reads, with the driver's names. */
+  readonly ch: number
+  readonly connection: {
+    readonly frameMax: number
+    readonly channels: Readonly<
+      Record<number, { readonly buffer: { readonly write: (frames: Buffer, run?: () => void) => boolean } }>
+    >
+  }
+  unconfirmed: Array<Done> = []
+  readonly #link: Link
+  readonly #ends: Ends
+  readonly #consumers = new Map<string, (message: Message) => void>()
+  #session: Session | undefined
+  #requests: Array<Request> = []
+  #state: "open" | "closing" | "closed" = "open"
+  #firstUnconfirmed = 1
+  #consumed = ""
+
+  constructor(link: Link, number: number) {
+    super()
+    this.#link = link
+    this.ch = number
+    const write = (frames: Buffer, run?: () => void): boolean => {
+      if (run === undefined)
+        for (const tag of Frames.ackedTags(frames)) this.#settle((session) => session.ack(tag, false))
+      else run()
+      return true
+    }
+    this.connection = { frameMax: link.frameMax, channels: { [number]: { buffer: { write } } } }
+    this.#ends = this.#makeEnds()
+    this.on("error", nothing)
+    // Before all listeners of the adapter, except those that it prepends.
+    this.on("close", () => {
+      const error = new Error("channel closed")
+      for (const done of this.unconfirmed.splice(0)) done(error, {})
+    })
+  }
+
+  /** Opens the channel. */
+  async open(confirms: boolean): Promise<this> {
+    await this.#ask<void>("ChannelOpen", { name: "channel", about: "" }, nothing)
+    if (confirms) await this.#ask<void>("ConfirmSelect", other, (session) => session.selectConfirms())
+    return this
+  }
+
+  assertQueue: ConfirmChannel["assertQueue"] = (name = "", options = {}) => {
+    const { arguments: given = {}, autoDelete = false, durable = true, exclusive = false } = options
+    const args = Fields.decode(Fields.encode(given))
+    return this.#ask("QueueDeclare", { name: "declare", about: name }, (session) =>
+      session.declareQueue(name, { durable, exclusive, autoDelete, arguments: args })
+    )
+  }
+
+  checkQueue: ConfirmChannel["checkQueue"] = (name) =>
+    this.#ask("QueueDeclare", { name: "declare", about: name }, (session) => session.checkQueue(name))
+
+  deleteQueue: ConfirmChannel["deleteQueue"] = (name, { ifEmpty = false, ifUnused = false } = {}) =>
+    this.#ask("QueueDelete", other, (session) => session.deleteQueue(name, { isEmpty: ifEmpty, isUnused: ifUnused }))
+
+  purgeQueue: ConfirmChannel["purgeQueue"] = (name) =>
+    this.#ask("QueuePurge", other, (session) => session.purgeQueue(name))
+
+  bindQueue: ConfirmChannel["bindQueue"] = (queue, source, key, args = {}) =>
+    this.#ask("QueueBind", { name: "declare", about: queue }, (session) => {
+      session.bind({ queue, source, key, arguments: args })
+      return {}
+    })
+
+  unbindQueue: ConfirmChannel["unbindQueue"] = (queue, source, key, args = {}) =>
+    this.#ask("QueueUnbind", other, (session) => {
+      session.unbind({ queue, source, key, arguments: args })
+      return {}
+    })
+
+  assertExchange: ConfirmChannel["assertExchange"] = (exchange, type, { arguments: args = {}, durable = true } = {}) =>
+    this.#ask("ExchangeDeclare", { name: "declare", about: exchange }, (session) => {
+      session.declareExchange(exchange, type, { durable, arguments: args })
+      return { exchange }
+    })
+
+  checkExchange: ConfirmChannel["checkExchange"] = (exchange) =>
+    this.#ask("ExchangeDeclare", { name: "declare", about: exchange }, (session) => {
+      session.checkExchange(exchange)
+      return {}
+    })
+
+  deleteExchange: ConfirmChannel["deleteExchange"] = (exchange) =>
+    this.#ask("ExchangeDelete", other, (session) => {
+      session.deleteExchange(exchange)
+      return {}
+    })
+
+  prefetch: ConfirmChannel["prefetch"] = (count) =>
+    this.#ask("BasicQos", other, (session) => {
+      session.prefetch(count)
+      return {}
+    })
+
+  consume: ConfirmChannel["consume"] = (queue, onMessage, options = {}) => {
+    this.#consumed = queue
+    const { consumerTag, exclusive, priority } = options
+    return this.#ask(
+      "BasicConsume",
+      { name: "consume", about: queue },
+      (session) => session.consume(queue, { consumerTag, exclusive, priority }),
+      // The caller's function is known before the first message arrives.
+      (_, { begin, consumerTag: tag }: ReturnType<Session["consume"]>) => {
+        this.#link.answer(() => this.#consumers.set(tag, onMessage))
+        begin()
+      }
+    )
+  }
+
+  cancel: ConfirmChannel["cancel"] = async (consumerTag) => {
+    const cancelled = await this.#ask<{ consumerTag: string }>("BasicCancel", other, (session) =>
+      session.cancel(consumerTag)
+    )
+    this.#consumers.delete(consumerTag)
+    return cancelled
+  }
+
+  get: ConfirmChannel["get"] = async (queue, { noAck = false } = {}) => {
+    const delivery = await this.#ask<Delivery | undefined>("BasicGet", other, (session) => session.get(queue, noAck))
+    if (delivery === undefined) return false
+    return this.#message(delivery, {}) as unknown as Got // It has the members that the adapter reads.
+  }
+
+  ack: ConfirmChannel["ack"] = ({ fields: { deliveryTag } }, isMultiple = false) =>
+    this.#settle((session) => session.ack(deliveryTag, isMultiple))
+
+  ackAll: ConfirmChannel["ackAll"] = () => this.#settle((session) => session.ack(0, true))
+
+  nack: ConfirmChannel["nack"] = ({ fields: { deliveryTag } }, isMultiple = false, isRequeued = true) =>
+    this.#settle((session) => session.nack(deliveryTag, isMultiple, isRequeued))
+
+  nackAll: ConfirmChannel["nackAll"] = (isRequeued = true) =>
+    this.#settle((session) => session.nack(0, true, isRequeued))
+
+  reject: ConfirmChannel["reject"] = ({ fields: { deliveryTag } }, isRequeued = true) =>
+    this.#settle((session) => session.reject(deliveryTag, isRequeued))
+
+  // A method that reads all members from `this`: the adapter's writer calls it on an object with this prototype.
+  publish(
+    exchange: string,
+    routingKey: string,
+    content: Buffer,
+    options: Parameters<ConfirmChannel["publish"]>[3] = {},
+    done: Done = nothing
+  ): boolean {
+    const { headers = {}, mandatory = false, ...others } = options as Readonly<Record<string, unknown>> // All are optional.
+    const table = Fields.encode(Object(headers))
+    const properties = propertiesOf(others)
+    const size = Frames.headerSize(table, properties)
+    const publication = { exchange, routingKey, properties, table, content: Buffer.from(content) }
+    const isWritten = this.connection.channels[this.ch]!.buffer.write(Frames.ofSizes(8, size), () =>
+      this.send(
+        { name: "publish", about: `${exchange} ${routingKey}` },
+        (session) => session.publish(publication, mandatory === true),
+        size
+      )
+    )
+    this.unconfirmed.push(done)
+    return isWritten
+  }
+
+  close = (): Promise<void> =>
+    new Promise((resolve) => {
+      this.#check()
+      this.#state = "closing"
+      this.#link.send(other, () => {
+        this.#session?.close()
+        this.#link.answer(() => {
+          if (this.#state !== "closing") return
+          resolve()
+          this.end()
+        })
+      })
+    })
+
+  /** Moves to the closed state. */
+  end(): void {
+    if (this.#state === "closed") return
+    this.#state = "closed"
+    for (const { reject } of this.#requests.splice(0)) reject(new Error("Channel ended, no reply will be forthcoming"))
+    this.#link.released(this)
+    this.emit("close")
+  }
+
+  /** Sends a frame without an answer. */
+  send(sent: Sent, run: (session: Session) => void, size = 0): void {
+    this.#check()
+    this.#link.send(sent, () => this.#carryOut(sent.name === "publish" ? "BasicPublish" : "BasicAck", run, size))
+  }
+
+  #check(): void {
+    if (this.#state !== "open")
+      throw new IllegalOperationError(this.#state === "closed" ? "Channel closed" : "Channel closing")
+  }
+
+  #settle(run: (session: Session) => void): void {
+    this.send({ name: "settle", about: this.#consumed }, run)
+  }
+
+  #carryOut(method: string, run: (session: Session) => void, size = 0): void {
+    const session = (this.#session ??= this.#link.open(this.#ends))
+    this.#link.receive(session, this.#ends, { method, size, run: () => run(session) })
+  }
+
+  #ask<A>(
+    method: string,
+    sent: Sent,
+    run: (session: Session) => unknown,
+    then: (session: Session, answer: never) => void = nothing
+  ): Promise<A> {
+    return new Promise<A>((resolve, reject) => {
+      this.#check()
+      this.#requests.push({ method, sent, run, then: then as Request["then"], resolve, reject }) // It gets what `run` returns.
+      if (this.#requests.length === 1) this.#next()
+    })
+  }
+
+  #next(): void {
+    const request = this.#requests[0]
+    if (request === undefined) return
+    const { method, resolve, run, sent, then } = request
+    this.#link.send(sent, () =>
+      this.#carryOut(method, (session) => {
+        const answer = run(session)
+        this.#link.answer(() => {
+          if (this.#state !== "open") return
+          this.#requests.shift()
+          this.#next()
+          resolve(answer as never) // The caller gets what `run` returns.
+        })
+        then(session, answer)
+      })
+    )
+  }
+
+  #message({ content, deliveryTag, exchange, properties, redelivered, routingKey, table }: Delivery, fields: object) {
+    return {
+      content,
+      fields: { deliveryTag, redelivered, exchange, routingKey, ...fields },
+      properties: { ...properties, headers: table === undefined ? undefined : Fields.decode(table), table }
+    }
+  }
+
+  #makeEnds(): Ends {
+    const { answer, arrived } = this.#link
+    const toClient = (arrive: () => void) => answer(() => this.#state === "open" && arrive())
+    return {
+      delivered: (consumerTag, delivery) =>
+        toClient(() => {
+          const message = this.#message(delivery, { consumerTag })
+          arrived(message, delivery)
+          this.#consumers.get(consumerTag)?.(message as unknown as Message) // It has the members that the adapter reads.
+        }),
+      returned: ({ content, exchange, properties, routingKey, table }) =>
+        toClient(() => {
+          const fields = { replyCode: 312, replyText: "NO_ROUTE", exchange, routingKey }
+          const headers = table === undefined ? undefined : Fields.decode(table)
+          this.emit("return", { fields, content, properties: { ...properties, headers } })
+        }),
+      confirmed: (sequence, isStored) =>
+        toClient(() => {
+          const done = this.unconfirmed[sequence - this.#firstUnconfirmed]
+          this.unconfirmed.shift()
+          this.#firstUnconfirmed++
+          done?.(isStored ? null : new Error("message nacked"), {})
+        }),
+      cancelled: (consumerTag) =>
+        toClient(() => {
+          this.#consumers.get(consumerTag)?.(null)
+          this.#consumers.delete(consumerTag)
+        }),
+      closed: (refusal) => answer(() => this.#closed(refusal))
+    }
+  }
+
+  #closed(refusal: Refusal): void {
+    if (this.#state !== "open") return
+    const request = this.#requests[0]
+    const text = format(refusal)
+    if (request !== undefined && refusal.method === request.method) {
+      this.#requests.shift()
+      request.reject(new Error(`Operation failed: ${request.method}; ${text}`))
+    } else if (request !== undefined) {
+      this.#requests.shift()
+      request.reject(new Error(`Channel closed by server: ${text}`))
+    }
+    this.emit("error", new Error(`Channel closed by server: ${text}`))
+    this.end()
+  }
+}
+
+const other: Sent = { name: "other", about: "" }

@@ -1,0 +1,387 @@
+/**
+ * A queue of RabbitMQ, classic or quorum.
+ *
+ * | rule | source |
+ * | --- | --- |
+ * | only the head of a queue expires | https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats, seen on 3.10.8 |
+ * | a message with a TTL of 0 expires unless it is delivered at once | https://www.rabbitmq.com/docs/ttl |
+ * | the smaller one of the queue's and the message's TTL applies | same page |
+ * | a classic queue returns a message to its place | seen on 3.10.8 |
+ * | a quorum queue delivers returned messages first, in the order of their returns; before 4.0 and without a delivery limit it appends them | `return_one` and `requeue` in `rabbit_fifo.erl` |
+ * | the TTL of a returned message starts again on quorum queues before 4.0 | seen on 3.10.8 |
+ * | quorum queues count returns; from 4.3 on, releases by nack are no failures | https://www.rabbitmq.com/docs/quorum-queues#poison-message-handling |
+ * | more failures than the delivery limit make a dead letter | same page |
+ * | from 4.3 on, a quorum queue can delay returned messages | https://www.rabbitmq.com/docs/quorum-queues#delayed-retry |
+ * | a full queue drops its head, or rejects publications | https://www.rabbitmq.com/docs/maxlength |
+ * | the consumers of a quorum queue are counted until their deliveries are settled; a message that was got is a consumer | `query_consumer_count` in `rabbit_fifo.erl` |
+ * | consumers take turns; those of a higher priority come first | https://www.rabbitmq.com/docs/consumer-priority |
+ * | a single active consumer gets all messages | https://www.rabbitmq.com/docs/consumers#single-active-consumer |
+ * | an unused queue with `x-expires` is deleted, without dead letters | https://www.rabbitmq.com/docs/ttl#queue-ttl |
+ */
+import type { Host } from "../Host.ts"
+import * as DeadLetters from "./DeadLetters.ts"
+import type * as Fields from "./Fields.ts"
+import type { Message, Reason } from "./Message.ts"
+import type { Settings, Type } from "./Settings.ts"
+import * as Version from "./Version.ts"
+
+/** A message in a queue, from its arrival to its end. */
+export interface Entry {
+  /** The server's number of it. */
+  readonly id: number
+  readonly message: Message
+  /** Only the queue changes these. */
+  place: number
+  expiresAt: number
+  /** All returns, and those that are failures. */
+  returns: number
+  failures: number
+  isRedelivered: boolean
+}
+
+/** A consumer, as its queue sees it. */
+export interface Receiver {
+  readonly priority: number
+  readonly hasRoom: () => boolean
+  readonly deliver: (entry: Entry) => void
+  /** The queue is gone. */
+  readonly cancelled: () => void
+}
+
+/** Why a message is returned: its consumer failed, or released it. */
+export type Return = "failed" | "released"
+
+/** What happens to an entry. */
+export type Fact =
+  | { readonly _tag: "Stored" | "HandedOut" | "Back"; readonly queue: string; readonly entry: Entry }
+  | {
+      readonly _tag: "Gone"
+      readonly queue: string
+      readonly entry: Entry
+      readonly why: "settled" | "purged" | "deleted" | Reason
+    }
+
+/** The declaration of a queue. */
+export interface Declaration {
+  readonly name: string
+  readonly type: Type
+  readonly arguments: Fields.Table
+  readonly isDurable: boolean
+  readonly isAutoDelete: boolean
+  /** The connection that alone may use it. Default: none. */
+  readonly owner: object | undefined
+}
+
+interface Env {
+  readonly host: Host
+  readonly version: string
+  readonly nextId: () => number
+  readonly settings: () => Settings
+  /** Sends a dead letter; returns whether all of its queues have it. */
+  readonly send: (message: Message, reason: Reason, settings: Settings) => boolean
+  /** Deletes this queue. */
+  readonly expire: () => void
+  readonly onFact: (fact: Fact) => void
+}
+
+/** A queue. */
+export class Queue {
+  readonly declaration: Declaration
+  readonly createdAt: number
+  readonly #env: Env
+  #ready: Array<Entry> = []
+  /** Returned messages of a quorum queue. */
+  #returned: Array<Entry> = []
+  readonly #delayed = new Map<Entry, number>()
+  /** Deliveries, and their consumers; a message that was got has none. */
+  readonly #unsettled = new Map<Entry, Receiver | undefined>()
+  #consumers: Array<Receiver> = []
+  readonly #letters: DeadLetters.DeadLetters<readonly [Entry, Reason]>
+  #isServing = false
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+  #unusedTimer: (() => void) | undefined
+  isDeleted = false
+
+  constructor(declaration: Declaration, env: Env) {
+    this.declaration = declaration
+    this.#env = env
+    this.createdAt = env.host.now()
+    this.#letters = DeadLetters.make(env.host, ([{ message }, reason]) => env.send(message, reason, env.settings()))
+    this.touch()
+  }
+
+  get isQuorum(): boolean {
+    return this.declaration.type === "quorum"
+  }
+
+  get counts() {
+    return {
+      ready: this.#ready.length + this.#returned.length,
+      unsettled: this.#unsettled.size,
+      delayed: this.#delayed.size,
+      held: this.#letters.size(),
+      consumers: this.#consumers.length + (this.isQuorum ? this.#former() : 0),
+      lastDue: this.#delayed.size === 0 ? undefined : Math.max(...this.#delayed.values())
+    }
+  }
+
+  /** Consumers that are cancelled and have deliveries; each message that was got counts as one. */
+  #former(): number {
+    const receivers = [...this.#unsettled.values()]
+    const gets = receivers.filter((each) => each === undefined).length
+    return gets + new Set(receivers.filter((each) => each !== undefined && !this.#consumers.includes(each))).size
+  }
+
+  /** The messages that wait for a consumer, in the order of their delivery. */
+  get waiting(): ReadonlyArray<Entry> {
+    this.#dropExpired()
+    return [...this.#returned, ...this.#ready]
+  }
+
+  /** The queue is used: the time until it expires starts again. */
+  touch(): void {
+    this.#unusedTimer?.()
+    this.#unusedTimer = undefined
+    const { expires } = this.#env.settings()
+    if (expires === Infinity || this.#consumers.length > 0 || this.isDeleted) return
+    this.#unusedTimer = this.#env.host.after(expires, this.#env.expire)
+  }
+
+  /** Stores a message; false if the queue is full. */
+  publish(message: Message): boolean {
+    const { host, nextId, onFact, settings } = this.#env
+    const { maxLength, maxLengthBytes, overflow, ttl } = settings()
+    const own = message.properties.expiration
+    const entry: Entry = {
+      id: nextId(),
+      message,
+      place: 0,
+      expiresAt: host.now() + Math.min(ttl, own === undefined ? Infinity : Number(own)),
+      returns: 0,
+      failures: 0,
+      isRedelivered: false
+    }
+    const size = this.#ready.length + this.#returned.length
+    if (overflow !== "drop-head" && (size >= maxLength || this.#bytes() >= maxLengthBytes)) {
+      if (overflow === "reject-publish-dlx") this.#giveUp(entry, "maxlen")
+      return false
+    }
+    onFact({ _tag: "Stored", queue: this.declaration.name, entry })
+    entry.place = entry.id
+    const consumer = size === 0 ? this.#next() : undefined
+    if (consumer === undefined) {
+      this.#insert(entry)
+      this.#trim()
+      this.serve()
+    } else this.#handTo(consumer, entry)
+    return true
+  }
+
+  /** Takes the first message; `undefined` if there is none. */
+  get(): Entry | undefined {
+    this.touch()
+    this.#dropExpired()
+    const entry = this.#shift()
+    this.#arm()
+    if (entry === undefined) return undefined
+    this.#unsettled.set(entry, undefined)
+    this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
+    return entry
+  }
+
+  add(consumer: Receiver): void {
+    this.#consumers.push(consumer)
+    if (!this.#env.settings().isSingleActive)
+      this.#consumers = this.#consumers.toSorted((one, other) => other.priority - one.priority)
+    this.touch()
+    this.serve()
+  }
+
+  remove(consumer: Receiver): void {
+    this.#consumers = this.#consumers.filter((each) => each !== consumer)
+    this.touch()
+    if (this.declaration.isAutoDelete && this.#consumers.length === 0) this.#env.expire()
+    else this.serve()
+  }
+
+  ack(entry: Entry): void {
+    if (this.#unsettled.delete(entry)) this.#gone(entry, "settled")
+  }
+
+  reject(entry: Entry): void {
+    if (this.#unsettled.delete(entry)) this.#giveUp(entry, "rejected")
+  }
+
+  requeue(entries: ReadonlyArray<Entry>, how: Return): void {
+    const { host, settings, version } = this.#env
+    const { deliveryLimit, retry } = settings()
+    const isFailure = how === "failed" || !Version.isAtLeast(version, "4.3.0")
+    for (const entry of entries) {
+      if (!this.#unsettled.delete(entry)) continue
+      entry.returns++
+      if (isFailure) entry.failures++
+      entry.isRedelivered = true
+      if (this.isQuorum && entry.failures > deliveryLimit) {
+        this.#giveUp(entry, "delivery_limit")
+        continue
+      }
+      this.#env.onFact({ _tag: "Back", queue: this.declaration.name, entry })
+      if (isFailure ? retry.failed : retry.returned) this.#delayed.set(entry, host.now() + retry.delay(entry.failures))
+      else this.#takeBack(entry, deliveryLimit)
+    }
+    this.#trim()
+    this.serve()
+  }
+
+  purge(): number {
+    const removed = [...this.#returned.splice(0), ...this.#ready.splice(0)]
+    for (const entry of removed) this.#gone(entry, "purged")
+    return removed.length
+  }
+
+  delete(): void {
+    this.isDeleted = true
+    for (const entry of [...this.waitingOrHeld()]) this.#gone(entry, "deleted")
+    this.#ready = []
+    this.#returned = []
+    this.#delayed.clear()
+    this.#unsettled.clear()
+    this.#letters.end()
+    this.#timer?.cancel()
+    this.#unusedTimer?.()
+    for (const consumer of this.#consumers.splice(0)) consumer.cancelled()
+  }
+
+  /** All messages except those that leave it. */
+  waitingOrHeld(): ReadonlyArray<Entry> {
+    return [...this.#returned, ...this.#ready, ...this.#delayed.keys(), ...this.#unsettled.keys()]
+  }
+
+  /** Forgets messages that are not on disk, because the server ends. */
+  forget(isKept: (entry: Entry) => boolean): void {
+    for (const entry of this.#ready) if (!isKept(entry)) this.#gone(entry, "deleted")
+    this.#ready = this.#ready.filter(isKept)
+  }
+
+  /** Delivers what consumers have room for. */
+  serve(): void {
+    if (this.#isServing || this.isDeleted) return
+    this.#isServing = true
+    this.#takeDue()
+    for (;;) {
+      this.#dropExpired()
+      if (this.#head() === undefined) break
+      const consumer = this.#next()
+      if (consumer === undefined) break
+      this.#handTo(consumer, this.#shift()!)
+    }
+    this.#isServing = false
+    this.#arm()
+  }
+
+  #bytes(): number {
+    return [...this.#returned, ...this.#ready].reduce((sum, { message }) => sum + message.content.length, 0)
+  }
+
+  #head(): Entry | undefined {
+    return this.#returned[0] ?? this.#ready[0]
+  }
+
+  #shift(): Entry | undefined {
+    return this.#returned.shift() ?? this.#ready.shift()
+  }
+
+  /** The next consumer that has room. It goes behind the others. */
+  #next(): Receiver | undefined {
+    if (this.#env.settings().isSingleActive) return this.#consumers.slice(0, 1).find((each) => each.hasRoom())
+    const found = this.#consumers.find((each) => each.hasRoom())
+    if (found === undefined || this.#consumers.length === 1) return found
+    const others = this.#consumers.filter((each) => each !== found)
+    const behind = others.findLastIndex((each) => each.priority >= found.priority) + 1
+    this.#consumers = others.toSpliced(behind, 0, found)
+    return found
+  }
+
+  #handTo(consumer: Receiver, entry: Entry): void {
+    this.#unsettled.set(entry, consumer)
+    this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
+    consumer.deliver(entry)
+  }
+
+  #priorityOf({ message }: Entry): number {
+    return Math.min(message.properties.priority ?? 0, this.#env.settings().maxPriority)
+  }
+
+  /** Inserts a message at its place: after those of a higher priority, and after older ones. */
+  #insert(entry: Entry): void {
+    const priority = this.#priorityOf(entry)
+    let at = this.#ready.length
+    for (; at > 0; at--) {
+      const before = this.#ready[at - 1]!
+      const other = this.#priorityOf(before)
+      if (other > priority || (other === priority && before.place < entry.place)) break
+    }
+    this.#ready.splice(at, 0, entry)
+  }
+
+  #takeBack(entry: Entry, deliveryLimit: number): void {
+    const { host, nextId, settings, version } = this.#env
+    if (!this.isQuorum) return this.#insert(entry)
+    if (Version.isAtLeast(version, "4.0.0")) return void this.#returned.push(entry)
+    const own = entry.message.properties.expiration
+    entry.expiresAt = host.now() + Math.min(settings().ttl, own === undefined ? Infinity : Number(own))
+    if (deliveryLimit !== Infinity) return void this.#returned.push(entry)
+    entry.place = nextId()
+    this.#insert(entry)
+  }
+
+  #takeDue(): void {
+    const now = this.#env.host.now()
+    const due = [...this.#delayed].filter(([, at]) => at <= now).toSorted(([, one], [, other]) => one - other)
+    for (const [entry] of due) {
+      this.#delayed.delete(entry)
+      this.#returned.push(entry)
+    }
+  }
+
+  #dropExpired(): void {
+    const now = this.#env.host.now()
+    for (let head = this.#head(); head !== undefined && head.expiresAt <= now; head = this.#head())
+      this.#giveUp(this.#shift()!, "expired")
+  }
+
+  /** Drops the oldest messages of a queue that is too long. */
+  #trim(): void {
+    const { maxLength, maxLengthBytes, overflow } = this.#env.settings()
+    if (overflow !== "drop-head") return
+    while (this.counts.ready > maxLength || (maxLengthBytes < Infinity && this.#bytes() > maxLengthBytes))
+      this.#giveUp(this.#shift()!, "maxlen")
+  }
+
+  #giveUp(entry: Entry, reason: Reason): void {
+    const { send, settings } = this.#env
+    const { deadLetterExchange, isAtLeastOnce } = settings()
+    this.#gone(entry, reason)
+    if (deadLetterExchange === undefined) return
+    if (isAtLeastOnce) this.#letters.add([entry, reason])
+    else send(entry.message, reason, settings())
+  }
+
+  #gone(entry: Entry, why: (Fact & { readonly _tag: "Gone" })["why"]): void {
+    this.#env.onFact({ _tag: "Gone", queue: this.declaration.name, entry, why })
+  }
+
+  /** Wakes up when the head expires, or a delayed message is due. */
+  #arm(): void {
+    const at = Math.min(this.#head()?.expiresAt ?? Infinity, ...this.#delayed.values())
+    if (this.#timer?.at === at) return
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (at === Infinity || this.isDeleted) return
+    const cancel = this.#env.host.after(Math.max(0, at - this.#env.host.now()), () => {
+      this.#timer = undefined
+      this.serve()
+    })
+    this.#timer = { at, cancel }
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * A virtual host: queues, exchanges, bindings and policies, and the way of messages between them.
+ *
+ * | rule | source |
+ * | --- | --- |
+ * | CR and LF in the names of declared queues and exchanges are removed | `strip_cr_lf` in `rabbit_channel.erl` |
+ * | names that begin with `amq.` are reserved | https://www.rabbitmq.com/docs/queues#names |
+ * | a durable queue without a type gets the virtual host's default type | https://www.rabbitmq.com/docs/vhosts#default-queue-type |
+ * | an exchange without a route passes messages to its alternate exchange | https://www.rabbitmq.com/docs/ae |
+ * | CC and BCC are further routing keys; BCC is removed | https://www.rabbitmq.com/docs/sender-selected |
+ * | a dead letter is published again, with its death; one in a cycle is dropped | https://www.rabbitmq.com/docs/dlx |
+ */
+import type { Host } from "../Host.ts"
+import * as Equivalence from "./Equivalence.ts"
+import * as Fields from "./Fields.ts"
+import * as Message from "./Message.ts"
+import * as Policies from "./Policies.ts"
+import { type Declaration, type Fact, Queue } from "./Queue.ts"
+import { Refusal } from "./Refusal.ts"
+import type { Binding } from "./Routing.ts"
+import * as Routing from "./Routing.ts"
+import * as Settings from "./Settings.ts"
+import * as Version from "./Version.ts"
+
+/** An exchange. */
+export interface Exchange {
+  readonly name: string
+  readonly type: string
+  readonly isDurable: boolean
+  readonly arguments: Fields.Table
+}
+
+/** The flags and arguments of a declaration. */
+export interface Flags {
+  readonly durable: boolean
+  readonly exclusive?: boolean
+  readonly autoDelete?: boolean
+  readonly arguments: Fields.Table
+}
+
+/** A message on its way into an exchange. */
+export interface Publication {
+  readonly exchange: string
+  readonly routingKey: string
+  readonly properties: Message.Properties
+  readonly table: Buffer | undefined
+  readonly content: Buffer
+}
+
+interface Env {
+  readonly host: Host
+  readonly version: string
+  readonly name: string
+  readonly defaultQueueType: Settings.Type
+  readonly onFact: (fact: Fact) => void
+}
+
+const types = ["direct", "fanout", "topic", "headers"]
+const predeclared = [...types.map((type) => [`amq.${type}`, type] as const), ["amq.match", "headers"] as const]
+
+/** Removes what the server removes from names in declarations. */
+export const stripped = (name: string): string => name.replaceAll(/[\r\n]/g, "")
+
+const textsOf = (value: unknown): ReadonlyArray<string> => (Array.isArray(value) ? value.map(String) : [])
+
+/** A virtual host. */
+export class Vhost {
+  readonly queues = new Map<string, Queue>()
+  readonly exchanges = new Map<string, Exchange>()
+  readonly policies: Policies.Policies = { user: new Map(), operator: new Map() }
+  readonly #bindings = new Map<string, Array<Binding>>()
+  readonly #env: Env
+  #entries = 0
+  #generated = 0
+
+  constructor(env: Env) {
+    this.#env = env
+    for (const [name, type] of predeclared) this.exchanges.set(name, { name, type, isDurable: true, arguments: {} })
+  }
+
+  get bindings(): ReadonlyArray<Binding> {
+    return [...this.#bindings.values()].flat()
+  }
+
+  /** The definition of the policies for a queue. */
+  policyOf({ name, type }: Pick<Declaration, "name" | "type">): Fields.Table {
+    return Policies.definitionFor(this.policies, name, type)
+  }
+
+  settingsOf(declaration: Declaration): Settings.Settings {
+    const policy = this.policies.user.size + this.policies.operator.size === 0 ? {} : this.policyOf(declaration)
+    return Settings.of(declaration.type, declaration.arguments, policy, this.#env.version)
+  }
+
+  /** Sets a policy, or removes it. */
+  setPolicy(kind: "user" | "operator", name: string, policy: Omit<Policies.Policy, "name"> | undefined): void {
+    if (policy === undefined) this.policies[kind].delete(name)
+    else this.policies[kind].set(name, { name, ...policy })
+    for (const queue of this.queues.values()) {
+      queue.touch()
+      queue.serve()
+    }
+  }
+
+  /** The words for an object in refusals. */
+  nameOf(kind: "queue" | "exchange", name: string): string {
+    return `${kind} '${name}' in vhost '${this.#env.name}'`
+  }
+
+  /** An existing queue that this connection may use. */
+  queue(name: string, owner: object): Queue {
+    const found = this.queues.get(name)
+    if (found === undefined) throw new Refusal(404, `no ${this.nameOf("queue", name)}`)
+    const { declaration } = found
+    if (declaration.owner === undefined || declaration.owner === owner) return found
+    throw new Refusal(
+      405,
+      `cannot obtain exclusive access to locked ${this.nameOf("queue", name)}. It could be originally declared on ` +
+        "another connection or the exclusive property value does not match that of the original declaration."
+    )
+  }
+
+  /** An existing exchange; `undefined` for the default exchange. */
+  exchange(name: string): Exchange | undefined {
+    const found = this.exchanges.get(name)
+    if (found === undefined && name !== "") throw new Refusal(404, `no ${this.nameOf("exchange", name)}`)
+    return found
+  }
+
+  declareQueue(given: string, flags: Flags, owner: object): Queue {
+    const name = given === "" ? `amq.gen-${++this.#generated}` : stripped(given)
+    const object = this.nameOf("queue", name)
+    const isDefault = flags.durable && !flags.exclusive && !flags.autoDelete
+    const type: unknown = flags.arguments["x-queue-type"] ?? (isDefault ? this.#env.defaultQueueType : "classic")
+    const args: Fields.Table =
+      type === "classic" || "x-queue-type" in flags.arguments
+        ? flags.arguments
+        : { ...flags.arguments, "x-queue-type": type }
+    if (this.queues.has(name)) return this.#same(this.queue(name, owner), flags, args)
+    if (given.startsWith("amq.")) throw new Refusal(403, `queue name '${name}' contains reserved prefix 'amq.*'`)
+    const { durable, exclusive = false } = flags
+    Equivalence.check(object, { arguments: args, type, durable, exclusive })
+    return this.#make({
+      name,
+      type: type as Settings.Type, // It was checked.
+      arguments: args,
+      isDurable: flags.durable,
+      isAutoDelete: flags.autoDelete === true,
+      owner: flags.exclusive === true ? owner : undefined
+    })
+  }
+
+  #same(queue: Queue, flags: Flags, args: Fields.Table): Queue {
+    const { version } = this.#env
+    const { declaration } = queue
+    const object = this.nameOf("queue", declaration.name)
+    Equivalence.property("durable", object, flags.durable, declaration.isDurable)
+    Equivalence.property("auto_delete", object, flags.autoDelete === true, declaration.isAutoDelete)
+    // From 4.0 on, the server adds the type to declarations and to queues that have none.
+    const typed = (given: Fields.Table): Fields.Table =>
+      Version.isAtLeast(version, "4.0.0") ? { "x-queue-type": "classic", ...given } : given
+    Equivalence.queueArgs(declaration.type, version, object, typed(args), typed(declaration.arguments))
+    if (!queue.isQuorum) queue.touch()
+    return queue
+  }
+
+  #make(declaration: Declaration): Queue {
+    const { host, onFact, version } = this.#env
+    const queue: Queue = new Queue(declaration, {
+      host,
+      version,
+      onFact,
+      nextId: () => ++this.#entries,
+      settings: () => this.settingsOf(declaration),
+      send: (message, reason, settings) => this.#deadLetter(message, declaration.name, reason, settings),
+      expire: () => this.deleteQueue(declaration.name)
+    })
+    this.queues.set(declaration.name, queue)
+    return queue
+  }
+
+  deleteQueue(name: string): number {
+    const queue = this.queues.get(name)
+    if (queue === undefined) return 0
+    const { ready } = queue.counts
+    this.queues.delete(name)
+    for (const [source, bindings] of this.#bindings)
+      this.#bindings.set(
+        source,
+        bindings.filter((binding) => binding.queue !== name)
+      )
+    queue.delete()
+    return ready
+  }
+
+  declareExchange(given: string, type: string, flags: Flags): void {
+    const name = stripped(given)
+    if (name === "") throw new Refusal(403, "operation not permitted on the default exchange")
+    const unknown = Version.isAtLeast(this.#env.version, "4.0.0") ? 406 : 503
+    if (!types.includes(type)) throw new Refusal(unknown, `unknown exchange type '${type}'`)
+    const known = this.exchanges.get(name)
+    const object = this.nameOf("exchange", name)
+    if (known === undefined) {
+      if (name.startsWith("amq.")) throw new Refusal(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
+      this.exchanges.set(name, { name, type, isDurable: flags.durable, arguments: flags.arguments })
+      return
+    }
+    Equivalence.property("type", object, type, known.type)
+    Equivalence.property("durable", object, flags.durable, known.isDurable)
+    Equivalence.args(["alternate-exchange"], object, flags.arguments, known.arguments)
+  }
+
+  deleteExchange(name: string): void {
+    if (name === "") throw new Refusal(403, "operation not permitted on the default exchange")
+    this.exchanges.delete(name)
+    this.#bindings.delete(name)
+  }
+
+  bind(binding: Binding, owner: object): void {
+    if (binding.source === "") throw new Refusal(403, "operation not permitted on the default exchange")
+    this.queue(binding.queue, owner)
+    this.exchange(binding.source)
+    const bindings = this.#bindings.get(binding.source) ?? []
+    if (!bindings.some((each) => isSame(each, binding))) this.#bindings.set(binding.source, [...bindings, binding])
+  }
+
+  unbind(binding: Binding): void {
+    const bindings = this.#bindings.get(binding.source) ?? []
+    this.#bindings.set(
+      binding.source,
+      bindings.filter((each) => !isSame(each, binding))
+    )
+  }
+
+  /** Publishes a message. Returns how many queues it reached, and whether all of them have stored it. */
+  publish({ content, exchange, properties, routingKey, table }: Publication) {
+    this.exchange(exchange)
+    Equivalence.checkExpiration(properties.expiration)
+    const headers = table === undefined ? {} : Fields.decode(table)
+    const keys = [routingKey, ...textsOf(headers["CC"])] as const
+    const hasHidden = "BCC" in headers
+    const message: Message.Message = {
+      exchange,
+      routingKeys: keys,
+      content,
+      properties,
+      table: hasHidden ? Fields.encode({ ...headers, BCC: undefined }) : table,
+      deaths: Message.sentDeaths(headers, this.#env.version),
+      firstDeath: undefined,
+      lastDeath: undefined
+    }
+    const targets = this.#route(exchange, [...keys, ...textsOf(headers["BCC"])], headers)
+    const stored = targets.map((queue) => queue.publish(message))
+    return { targets: targets.length, isStored: stored.every(Boolean) }
+  }
+
+  /** The queues that an exchange passes a message to. */
+  #route(name: string, keys: ReadonlyArray<string>, headers: Fields.Table, seen = new Set<string>()): Array<Queue> {
+    if (name === "") return [...new Set(keys)].flatMap((key) => this.queues.get(key) ?? [])
+    const exchange = this.exchanges.get(name)
+    if (exchange === undefined || seen.has(name)) return []
+    const found = (this.#bindings.get(name) ?? []).filter((binding) =>
+      keys.some((key) => Routing.matches(exchange.type, binding, key, headers))
+    )
+    const queues = [...new Set(found.map(({ queue }) => queue))].flatMap((queue) => this.queues.get(queue) ?? [])
+    const alternate = exchange.arguments["alternate-exchange"]
+    return queues.length > 0 || typeof alternate !== "string"
+      ? queues
+      : this.#route(alternate, keys, headers, seen.add(name))
+  }
+
+  #deadLetter(message: Message.Message, from: string, reason: Message.Reason, settings: Settings.Settings): boolean {
+    const { deadLetterExchange: exchange, deadLetterRoutingKey: key } = settings
+    if (exchange === undefined || (exchange !== "" && !this.exchanges.has(exchange))) return false
+    const dead = Message.dies(message, from, reason, Math.floor(this.#env.host.now() / 1000))
+    const letter: Message.Message = { ...dead, exchange, routingKeys: key === undefined ? dead.routingKeys : [key] }
+    const headers = letter.table === undefined ? {} : Fields.decode(letter.table)
+    const targets = this.#route(exchange, letter.routingKeys, headers)
+    // Of an automatic cycle, nothing is left.
+    const open =
+      reason === "rejected" ? targets : targets.filter((queue) => !Message.isCycle(letter, queue.declaration.name))
+    return targets.length > 0 && open.map((queue) => queue.publish(letter)).every(Boolean)
+  }
+}
+
+const isSame = (one: Binding, other: Binding): boolean =>
+  one.queue === other.queue &&
+  one.key === other.key &&
+  JSON.stringify(one.arguments) === JSON.stringify(other.arguments)

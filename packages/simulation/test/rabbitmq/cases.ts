@@ -1,0 +1,134 @@
+/** Cases of what only the RabbitMQ adapter has, each on a simulated server with settings of its own. */
+import { RabbitMqNative, type RabbitMqOptions } from "@requeue/adapter-rabbitmq"
+import { Driver } from "@requeue/adapter-rabbitmq/driver"
+import { type Case, Check, Wait } from "@requeue/conformance"
+import { Backoff, Broker, BrokerError, Consumer, RetryPolicy } from "@requeue/core"
+import { Outgoing } from "@requeue/core/port"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Host from "../../src/servers/Host.ts"
+import { make as makeDriver } from "../../src/servers/rabbitmq/Driver.ts"
+import { type Options, Server } from "../../src/servers/rabbitmq/Server.ts"
+import { Adapter } from "./harness.ts"
+
+interface World {
+  readonly server: Server
+  readonly broker: Broker.Service
+  /** Publishes a message. */
+  readonly send: (
+    queue: string,
+    id: string,
+    more?: Partial<Outgoing.Outgoing>
+  ) => Effect.Effect<void, BrokerError.BrokerError>
+}
+
+/** Makes a case on a server and a broker with these settings. */
+const test = (
+  name: string,
+  [server, options]: readonly [Options, RabbitMqOptions.Options],
+  body: (world: World) => Effect.Effect<void, unknown, Broker.Broker | Scope.Scope>
+): Case.Case => ({
+  name,
+  group: "rabbitmq",
+  run: Effect.gen(function* () {
+    const { RabbitMqBroker } = Option.getOrThrow(yield* Effect.serviceOption(Adapter))
+    const simulated = new Server(yield* Host.make, server)
+    const { driver } = makeDriver(simulated)
+    const broker = yield* Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
+    const send: World["send"] = (queue, id, more = {}) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        broker.publish([{ ...Outgoing.make({ queue, id, body: Buffer.from(JSON.stringify(id)), headers: {}, delay: 0 }, now), ...more }])
+      )
+    yield* Effect.provideService(body({ server: simulated, broker, send }), Broker.Broker, broker)
+  })
+})
+
+const reasonOf = (result: Result.Result<void, BrokerError.BrokerError>) =>
+  Result.isSuccess(result) ? "sent" : result.failure.reason
+
+/** Starts a consumer that fails each message; returns the times of its runs. */
+const failing = (queue: string, delay: number) =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const runs: Array<number> = []
+    yield* Consumer.start<string>(
+      queue,
+      { retry: RetryPolicy.make({ maxRetries: 3, backoff: Backoff.constant(delay) }) },
+      () => {
+        runs.push(clock.currentTimeMillisUnsafe())
+        return Effect.fail(new Error("no"))
+      }
+    )
+    return runs
+  })
+
+/** Bytes of a header that is larger than a small frame. */
+const large = 9000
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("equal messages that are all returned all fail", [{}, {}], ({ send }) =>
+    Effect.gen(function* () {
+      const native = RabbitMqNative.make({ exchange: "amq.fanout" })
+      const sends = Array.from({ length: 3 }, () => Effect.result(send("nowhere", "same", { native })))
+      const results = yield* Effect.all(sends, { concurrency: "unbounded" })
+      Check.equal("outcomes", results.map(reasonOf), ["Unroutable", "Unroutable", "Unroutable"])
+    })
+  ),
+  test(
+    "a delay that a policy of the server ends early is waited for",
+    [{}, { management: "http://localhost:15672" }],
+    ({ send, server }) =>
+      Effect.gen(function* () {
+        const delay = 60_000
+        server.vhost.setPolicy("operator", "short", { pattern: "^requeue", definition: { "message-ttl": 500 } })
+        const runs = yield* failing("orders", delay)
+        yield* send("orders", "a")
+        yield* Wait.until("two runs", () => runs.length === 2, 4 * delay)
+        Check.isTrue("the delay has passed", runs[1]! - runs[0]! >= delay, runs[1]! - runs[0]!)
+      })
+  ),
+  test(
+    "headers that are larger than a frame fail their own message only",
+    [{ frameMax: 8192 }, {}],
+    ({ broker, send }) =>
+      Effect.gen(function* () {
+        yield* send("orders", "first")
+        const { since } = broker.connection()
+        const results = yield* Effect.all(
+          [
+            Effect.result(send("orders", "large", { headers: { text: "x".repeat(large) } })),
+            Effect.result(send("orders", "small"))
+          ],
+          { concurrency: "unbounded" }
+        )
+        yield* Effect.sleep("1 minute")
+        Check.equal("outcomes", results.map(reasonOf), ["BodyTooLarge", "sent"])
+        Check.equal("the connection lasts", broker.connection().since, since)
+      })
+  ),
+  test("a consumer without a channel names the limit, and declarations go on", [{ channelMax: 3 }, {}], ({ broker }) =>
+    Effect.gen(function* () {
+      const start = (queue: string) => Consumer.start(queue, { retry: RetryPolicy.make() }, () => {})
+      yield* start("one")
+      yield* start("two")
+      const third = yield* Effect.flip(start("three"))
+      Check.isTrue("the error names the limit", /channel_max/.test(String(third)), String(third))
+      const counts = yield* broker.admin.counts("one")
+      Check.equal("ready", counts.ready, 0)
+    })
+  ),
+  test("retries go on after the exchange of delayed messages was deleted", [{}, {}], ({ send, server }) =>
+    Effect.gen(function* () {
+      const runs = yield* failing("orders", 300)
+      yield* send("orders", "a")
+      yield* Wait.until("all runs of the first", () => runs.length === 4)
+      server.vhost.deleteExchange("requeue.v1.deliver")
+      yield* Effect.sleep("1 minute")
+      yield* send("orders", "b")
+      yield* Wait.until("all runs of the second", () => runs.length === 8, 60_000)
+    })
+  )
+]
