@@ -38,7 +38,7 @@ interface JsonResponse {
   readonly date: number | undefined
 }
 
-/** What a request needs: the driver, and its time limit in milliseconds. */
+/** The driver, and the time limit of its requests. */
 export interface Access {
   readonly driver: Pick<Driver, "ask">
   readonly settings: Pick<Settings, "requestTimeout">

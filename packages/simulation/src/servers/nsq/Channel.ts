@@ -76,8 +76,8 @@ export interface Channel {
   readonly pause: (isPaused: boolean) => void
   readonly isPaused: () => boolean
   readonly empty: () => void
-  /** Ends it with its messages and clients. */
-  readonly remove: () => void
+  /** Ends it with its messages, and closes its clients or forgets them. */
+  readonly remove: (clients: "close" | "forget") => void
   /** Ends its clients, and keeps what survives. */
   readonly shutDown: (isOrderly: boolean) => void
   /** Returns the waiting messages, as an observer outside sees them. */
@@ -85,7 +85,7 @@ export interface Channel {
   readonly statistics: () => Statistics
 }
 
-/** What channels share. */
+/** The parts that channels share. */
 export interface Env {
   readonly host: Host
   readonly flags: Flags
@@ -242,9 +242,9 @@ export const make = (
       discard("emptied")
       for (const client of clients) client.emptied()
     },
-    remove: () => {
+    remove: (how) => {
       scanned.end()
-      for (const client of [...clients]) client.close()
+      if (how === "close") for (const client of clients) client.close()
       clients.clear()
       discard("deleted")
     },

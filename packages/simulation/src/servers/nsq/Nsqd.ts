@@ -12,15 +12,17 @@
  * Simplified: TLS, compression and authentication are missing, and nsqd counts a disk exactly after a kill.
  */
 import type { Host } from "../Host.ts"
+import type { Daemon } from "./Daemon.ts"
 import type * as Facts from "./Facts.ts"
 import { defaults, type Flags } from "./Flags.ts"
+import type { Output } from "./Outbox.ts"
 import * as Scan from "./Scan.ts"
 import * as Session from "./Session.ts"
 import * as Topic from "./Topic.ts"
 import { isAtLeast } from "./Versions.ts"
 
 /** An nsqd that may be down. */
-export interface Nsqd extends Session.Daemon {
+export interface Nsqd extends Daemon {
   /** Its `--broadcast-address`. */
   readonly name: string
   readonly startedAt: () => number
@@ -28,7 +30,7 @@ export interface Nsqd extends Session.Daemon {
   readonly existing: (topic: string) => Topic.Topic | undefined
   readonly topics: () => ReadonlyArray<Topic.Topic>
   /** Opens a connection. Call it only while nsqd is up. */
-  readonly connect: (output: Session.Output) => Session.Session
+  readonly connect: (output: Output) => Session.Session
   /** Deletes a topic. Its clients are disconnected at once, and the topic is gone `takes` milliseconds later. */
   readonly removeTopic: (name: string, takes?: number) => void
   /** Ends, and starts again after `away` milliseconds. */
@@ -68,7 +70,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
   const host: Host = { ...outer, now: () => outer.now() + ahead }
   const scan = Scan.make(host, flags)
   const topics = new Map<string, Topic.Topic>()
-  const connections = new Set<Session.Output>()
+  const connections = new Set<Output>()
   const onChange = new Set<() => void>()
   let [isUp, startedAt] = [true, host.now()]
   let trouble: string | undefined
@@ -92,11 +94,11 @@ export const make = (outer: Host, options: Options): Nsqd => {
     const topic = topics.get(topicName)
     if (topic === undefined) return
     const forget = (): void => {
-      topic.remove()
+      topic.remove("forget")
       topics.delete(topicName)
       changed()
     }
-    topic.remove()
+    topic.remove("close")
     if (takes === 0) forget()
     else host.after(takes, forget)
   }
@@ -154,7 +156,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
       isUp = false
       for (const output of connections) output.close()
       connections.clear()
-      for (const each of [...topics.values()]) {
+      for (const each of topics.values()) {
         each.shutDown(how === "orderly")
         if (each.name.endsWith("#ephemeral")) removeTopic(each.name)
       }
