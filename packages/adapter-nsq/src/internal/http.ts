@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../NsqOptions.ts"
 import type { HttpInterface } from "./address.ts"
-import type { Driver } from "./client.ts"
+import type { Driver } from "./driver.ts"
 import type { HttpResponse } from "./httpClient.ts"
 import { type ErrorContext, timedOut, toBrokerError } from "./toBrokerError.ts"
 

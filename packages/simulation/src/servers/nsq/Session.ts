@@ -9,10 +9,11 @@
  * | nothing more is sent while as many messages as RDY are in flight | `IsReadyForMessages` in client_v2.go |
  * | CLS stops messages; what is in flight can still be settled; later RDY are ignored | `CLS`, `RDY` |
  */
-import type * as Channel from "./Channel.ts"
+import type { Channel } from "./Channel.ts"
 import type { Command } from "./Commands.ts"
 import type { Daemon } from "./Daemon.ts"
 import { Fatal } from "./Fatal.ts"
+import type * as Flights from "./Flights.ts"
 import * as Identify from "./Identify.ts"
 import { type Message, toPayload } from "./Messages.ts"
 import * as Names from "./Names.ts"
@@ -36,7 +37,7 @@ export const make = (daemon: Daemon, output: Outbox.Output): Session => {
   let state: "init" | "subscribed" | "closing" | "closed" = "init"
   let identity: Identify.Identified = { clientId: "", lease: flags.msgTimeout, bufferTimeout: 250 }
   let topic: string | undefined
-  let channel: Channel.Channel | undefined
+  let channel: Channel | undefined
   let [ready, inFlight] = [0, 0]
 
   const isReady = (): boolean => state === "subscribed" && inFlight < ready && channel?.isPaused() !== true
@@ -62,7 +63,7 @@ export const make = (daemon: Daemon, output: Outbox.Output): Session => {
     output.close()
   }
 
-  const client: Channel.Client = {
+  const client: Flights.Client = {
     get clientId() {
       return identity.clientId
     },

@@ -6,9 +6,10 @@
  * | REQ with too long a delay is cut to `--max-req-timeout`; before 1.1.0 it is refused | `REQ`, https://github.com/nsqio/nsq/pull/868 |
  * | a delay with a fraction, a sign or an exponent is refused; one that overflows is none | `ByteToBase10`, `REQ` |
  */
-import type * as Channel from "./Channel.ts"
+import type { Channel } from "./Channel.ts"
 import type { Daemon } from "./Daemon.ts"
 import { Fatal, millisOf } from "./Fatal.ts"
+import type * as Flights from "./Flights.ts"
 import { isAtLeast } from "./Versions.ts"
 
 const delayOf = ({ flags: { maxReqTimeout }, version }: Daemon, text: string): number => {
@@ -23,8 +24,8 @@ const delayOf = ({ flags: { maxReqTimeout }, version }: Daemon, text: string): n
 /** Carries out a command of a client. Returns the refusal, if any. */
 export const run = (
   daemon: Daemon,
-  channel: Channel.Channel,
-  client: Channel.Client,
+  channel: Channel,
+  client: Flights.Client,
   name: string,
   [id, delay]: ReadonlyArray<string>
 ): string | undefined => {
