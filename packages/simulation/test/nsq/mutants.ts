@@ -107,13 +107,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: ""
   },
   {
-    name: "keeps the credit of deliveries whose connection is lost",
-    kills: "what handlers still have of a lost connection takes room: no more is held than before",
-    file: "consume/session.ts",
-    text: "session)\n      membership?.leave()",
-    replacement: "session)"
-  },
-  {
     name: "purges only where something is delayed",
     kills: "a purge removes waiting messages, and returns their number",
     file: "inspect/admin.ts",
@@ -214,6 +207,13 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/remembered.ts",
     text: "if (isSecond(receipt)) finished.delete(nonce)\n      else finished.set(nonce, session.node)",
     replacement: "finished.set(nonce, session.node)"
+  },
+  {
+    name: "keeps the credit of deliveries whose connection is lost",
+    kills: "after a lost connection a consumer has all its credit again, less what its handlers still have",
+    file: "consume/session.ts",
+    text: "session)\n      membership?.leave()",
+    replacement: "session)"
   },
   {
     name: "knows a message by its id, in whatever topic",

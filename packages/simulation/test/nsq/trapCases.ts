@@ -3,8 +3,8 @@ import { Wait } from "@requeue/conformance"
 import { Backoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert } from "vitest"
-import type { Network, Nsqd } from "../../src/servers/nsq/index.ts"
-import { consume, elapsed, no, type OwnCase, type Run, send } from "./Bench.ts"
+import type { Nsqd } from "../../src/servers/nsq/index.ts"
+import { consume, elapsed, no, type OwnCase, recorded, type Run, send } from "./Bench.ts"
 
 const queue = "orders"
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
@@ -14,16 +14,6 @@ const held = (nsqd: Nsqd.Nsqd, topic: string) => {
   const counts = (nsqd.existing(topic)?.channels() ?? []).map((each) => each.statistics())
   const sum = (of: "depth" | "inFlight" | "deferred") => counts.reduce((total, each) => total + each[of], 0)
   return { ready: sum("depth"), inFlight: sum("inFlight"), deferred: sum("deferred") }
-}
-
-/** Records the commands that pass. */
-const recorded = (network: Network.Network) => {
-  const all: Array<Network.Passing> = []
-  network.failNext("refused", (passing) => {
-    all.push(passing)
-    return false
-  })
-  return (...names: ReadonlyArray<string>) => all.filter(({ command: { name } }) => names.includes(name))
 }
 
 const fractions: OwnCase = {
@@ -189,68 +179,11 @@ const flushed: OwnCase = {
     })
 }
 
-/** How many connections consume a topic, as nsqd sees it; one that it has forgotten does not count. */
-const clients = (nsqd: Nsqd.Nsqd, topic: string): number =>
-  nsqd.existing(topic)?.existing("requeue")?.statistics().clients.length ?? 0
-
-const forgotten: ReadonlyArray<OwnCase> = [
-  {
-    name: "a subscription that nsqd has forgotten with its topic is made again",
-    program: ({ nsqd: [first], on }) =>
-      on((broker) =>
-        Effect.gen(function* () {
-          const runs: Array<Run> = []
-          yield* consume(queue, runs)
-          // nsqd is asked after a second whether it lists the session.
-          yield* Effect.sleep(1500)
-          // The adapter subscribes again while nsqd still deletes the topic.
-          first!.removeTopic(queue, 1000)
-          yield* Effect.sleep(1100)
-          assert.strictEqual(clients(first!, queue), 0)
-          yield* send(broker, queue, "m")
-          yield* Wait.until("its run", () => runs.length === 1)
-        })
-      )
-  },
-  {
-    name: "a subscription that nsqd has never listed stays: its HTTP interface may be that of another",
-    settings: { nodes: 2 },
-    program: ({ network, nsqd: [first, other], on }) =>
-      Effect.gen(function* () {
-        network.add(first!, "first:4150", "http://unused:4151")
-        network.add(other!, "unused:4150", "http://first:4151")
-        const sent = recorded(network)
-        yield* on(() => Effect.andThen(consume(queue, []), Effect.sleep(3000)), { nsqd: ["first:4150"] })
-        assert.strictEqual(sent("SUB").filter(({ command }) => command.args[0] === queue).length, 1)
-      })
-  },
-  {
-    name: "topics that are deleted again and again come back with their consumers",
-    program: ({ nsqd: [first], on }) => {
-      const topics = Array.from({ length: 6 }, (_, index) => `topic-${index}`)
-      const runs: Array<Run> = []
-      return on((broker) =>
-        Effect.gen(function* () {
-          for (const topic of topics) yield* consume(topic, runs)
-          for (let times = 0; times < 3; times++) {
-            yield* Effect.sleep(1200)
-            for (const [index, topic] of topics.entries()) first!.removeTopic(topic, 40 * index)
-          }
-          yield* Effect.sleep(2500)
-          for (const topic of topics) yield* send(broker, topic, topic)
-          yield* Wait.until("all of them", () => runs.length === topics.length)
-        })
-      )
-    }
-  }
-]
-
 export const cases: ReadonlyArray<OwnCase> = [
   fractions,
   sameIds,
   ...restarted,
   fanOut("native"),
   fanOut("exact"),
-  flushed,
-  ...forgotten
+  flushed
 ]
