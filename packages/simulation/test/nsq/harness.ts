@@ -56,13 +56,15 @@ export const world = ({
     const host = yield* Random.withSeed(Host.make, seed)
     const network = Network.make(host)
     const found = (topic: string): ReadonlyArray<string> => lookupd.channels(topic)
+    const numbers = Nsqd.numbering()
     const nsqd = Array.from({ length: nodes }, (_, index) =>
       Nsqd.make(host, {
         name: `n${index}`,
         version,
         flags: typeof flags === "function" ? flags(index) : flags,
         lookup: found,
-        report
+        report,
+        numbers
       })
     )
     for (const each of nsqd) network.add(each, `${each.name}:4150`, `http://${each.name}:4151`)

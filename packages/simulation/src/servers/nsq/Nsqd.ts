@@ -50,21 +50,28 @@ export interface Options {
   readonly flags?: Partial<Flags>
   /** Receives what happens to its messages. Default: nobody. */
   readonly report?: Facts.Report
-  /** The next number of a copy, and of a delivery. Default: from 1. */
-  readonly numbers?: { readonly copy: () => number; readonly delivery: () => number }
+  /** The numbers of copies and deliveries, which several nsqd may share. Default: from 1. */
+  readonly numbers?: Numbers
   /** Returns the channels that nsqlookupd knows for a topic. Default: none. */
   readonly lookup?: (topic: string) => ReadonlyArray<string>
 }
 
-const counter = (): (() => number) => {
-  let last = 0
-  return () => ++last
+/** Returns the next numbers. */
+export interface Numbers {
+  readonly copy: () => number
+  readonly delivery: () => number
+}
+
+/** Numbers from 1. */
+export const numbering = (): Numbers => {
+  let [copies, deliveries] = [0, 0]
+  return { copy: () => ++copies, delivery: () => ++deliveries }
 }
 
 /** An nsqd without topics, which is up. */
 // Long, because its functions share the topics and connections of one nsqd.
 export const make = (outer: Host, options: Options): Nsqd => {
-  const { lookup = () => [], name, numbers, report = () => {}, version = "1.3.0" } = options
+  const { lookup = () => [], name, numbers = numbering(), report = () => {}, version = "1.3.0" } = options
   const flags = { ...defaults, ...options.flags }
   let ahead = 0
   const host: Host = { ...outer, now: () => outer.now() + ahead }
@@ -85,8 +92,8 @@ export const make = (outer: Host, options: Options): Nsqd => {
     scan,
     report,
     nsqd: name,
-    number: numbers?.delivery ?? counter(),
-    copies: numbers?.copy ?? counter(),
+    number: numbers.delivery,
+    copies: numbers.copy,
     passesDeferred: isAtLeast(version, "1.3.0")
   }
 
