@@ -30,7 +30,7 @@ export const servers = {
   "packages/adapter-sqs": ["sqs"],
   "packages/cli": ["nsq"],
   "packages/console": ["sqs", "chromium"],
-  "packages/simulation": ["nsq"],
+  "packages/simulation": ["nsq", "sqs"],
   "tools/brokers": ["sqs"]
 }
 

@@ -11,10 +11,12 @@ import { packageManager, root } from "./workspace.mjs"
 
 const template = fileURLToPath(new URL("new-adapter", import.meta.url))
 
-const help = `npm run new-adapter -- NAME
+const help = `npm run new-adapter -- NAME [--leased]
 
 Makes packages/adapter-NAME, a package that passes every check and fails the conformance suite until it is written, and a
 changeset for it. Then it links the package into the workspace, which adds it to pnpm-lock.yaml.
+
+With --leased, deliveries have leases that are renewed. Without it, they end with their connection.
 
 NAME is the broker's name and the scheme of its URLs: small letters and digits, with dashes between them.
 
@@ -28,6 +30,20 @@ const renamed = (text, name) => {
   const forms = { Acme: pascal(name), ACME: name.toUpperCase().replaceAll("-", "_"), acme: name }
   return text.replaceAll(/Acme|ACME|acme/g, (form) => forms[form])
 }
+
+/** The end of a line that only adapters with leases have, or only those without. */
+const marker = / *(?:\/\/|<!--) (leased|unleased)(?: -->)?$/
+
+/** Removes the lines of the other kind, and the markers. */
+const ofKind = (text, isLeased) =>
+  text
+    .split("\n")
+    .filter((line) => marker.exec(line)?.[1] !== (isLeased ? "unleased" : "leased"))
+    .map((line) => line.replace(marker, ""))
+    .join("\n")
+
+/** Files that only adapters with leases have. */
+const leased = /extend\.ts$/
 
 /** Returns why there can be no adapter of this name, with a remedy; `undefined` if there can be. */
 export const refusal = (name, into) => {
@@ -44,7 +60,7 @@ export const refusal = (name, into) => {
 const shared = ["tsconfig.json", "tsconfig.test.json"]
 
 /** Makes the package of an adapter in a workspace, and its changeset; returns the files. */
-export const make = (name, into) => {
+export const make = (name, into, isLeased = false) => {
   const folder = `packages/adapter-${name}`
   const targets = {
     ...Object.fromEntries(shared.map((file) => [`${folder}/${file}`, join(root, "packages", "adapter-memory", file)])),
@@ -52,6 +68,7 @@ export const make = (name, into) => {
       globSync("**/*.*", { cwd: template, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map(({ name: file, parentPath }) => join(parentPath, file))
+        .filter((source) => isLeased || !leased.test(source))
         .map((source) => {
           const file = relative(template, source).replaceAll("\\", "/")
           return [
@@ -63,7 +80,7 @@ export const make = (name, into) => {
   }
   for (const [target, source] of Object.entries(targets)) {
     mkdirSync(dirname(join(into, target)), { recursive: true })
-    writeFileSync(join(into, target), renamed(readFileSync(source, "utf8"), name))
+    writeFileSync(join(into, target), renamed(ofKind(readFileSync(source, "utf8"), isLeased), name))
   }
   return Object.keys(targets).toSorted()
 }
@@ -81,7 +98,9 @@ const link = (folder) => {
   return reported.status === 0
 }
 
-const main = ([name, ...rest]) => {
+const main = (args) => {
+  const isLeased = args.includes("--leased")
+  const [name, ...rest] = args.filter((each) => each !== "--leased")
   if (name === "--help" || name === "-h") return console.log(help)
   const refused = rest.length > 0 ? `One NAME is enough, without ${rest.join(" ")}` : refusal(name, root)
   if (refused !== undefined) {
@@ -89,7 +108,7 @@ const main = ([name, ...rest]) => {
     process.exitCode = 2
     return undefined
   }
-  for (const file of make(name, root)) console.log(`made ${file}`)
+  for (const file of make(name, root, isLeased)) console.log(`made ${file}`)
   const pnpx = `npx ${packageManager}`
   if (!link(`packages/adapter-${name}`)) {
     console.error(

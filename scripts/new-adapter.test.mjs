@@ -79,6 +79,23 @@ test("it keeps the arrows and the conventions", () => {
 
 test("it compiles", () => passes(["tsc", "-p", "tsconfig.test.json"]))
 
+test("with leases it compiles as well, and renews them", () => {
+  const made = make("leased-streams", home, true)
+  const own = join(home, "packages/adapter-leased-streams")
+  symlinkSync(modules, join(own, "node_modules"), "junction")
+  assert.deepEqual(
+    made.filter((file) => /leased(-->)?$/m.test(readFileSync(join(home, file), "utf8"))),
+    []
+  )
+  assert.deepEqual(
+    made.filter((file) => file.endsWith("extend.ts")),
+    ["packages/adapter-leased-streams/src/internal/consume/extend.ts"]
+  )
+  assert.ok(files.every((file) => !file.endsWith("extend.ts")))
+  const { output, status } = run(["tsc", "-p", "tsconfig.test.json"], own)
+  assert.equal(status, 0, output)
+})
+
 test("it has nothing that the linter finds", () =>
   passes(["oxlint", "--type-aware", "--deny-warnings", `${folder}/src`, `${folder}/test`], home))
 

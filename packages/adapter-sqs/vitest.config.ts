@@ -6,7 +6,7 @@ import { withSources } from "../../scripts/vitest.config.mjs"
 export default withSources({
   test: {
     maxWorkers: 2,
-    sequence: longestFirst("conformanceElasticmq", "conformance", "mutants", "delays", "roles"),
+    sequence: longestFirst("conformanceElasticmq", "conformance"),
     maxConcurrency: 8,
     testTimeout: 300_000,
     hookTimeout: 300_000

@@ -56,7 +56,7 @@ export const misuse = async (name, node, folder) => {
   }
   const command = join(folder, "node_modules", "@requeue", "cli", "dist", "main.js")
   const check = (project) => call(node, [command, "check"], join(folder, "misuse", project))
-  const told = (renamed) => refuses(2, new RegExp(`in a package of "type": "commonjs". Rename it to ${renamed}`))
+  const told = (renamed) => refuses(2, new RegExp(`in a package of "type": "commonjs". Rename the file to ${renamed}`))
   const anything = /^/
   await Promise.all([
     verdict(`${name}: a config in TypeScript, in a CommonJS package`, check("commonjs"), told("requeue.config.mts")),
@@ -84,7 +84,7 @@ export const bundled = async (nodes, rolldown, folder) => {
   const compiled = await bundle("using.mts", "--transform.target", "node22")
   const tells = refuses(
     1,
-    /is not installed\. Run: npm install @requeue\/adapter-memory\. In a bundle, pass what it exports/
+    /is not installed\. Run: npm install @requeue\/adapter-memory\. In a bundle, pass the package's adapter/
   )
   for (const [name, node] of nodes) {
     await verdict(`${name}: a bundle without an adapter`, call(node, ["main.mjs"], main), tells)

@@ -9,11 +9,11 @@ import type * as Effect from "effect/Effect"
 
 /** The messages of a queue. Ready and delayed messages appear as their next consumer will receive them. */
 export interface Snapshot {
-  /** In the order of delivery. */
+  /** The ready messages, in the order of delivery. */
   readonly ready: ReadonlyArray<Delivery.Delivery>
-  /** In the order in which they are due; `dueIn` is in milliseconds from now. */
+  /** The delayed messages, in the order in which they are due; `dueIn` is in milliseconds from now. */
   readonly delayed: ReadonlyArray<{ readonly delivery: Delivery.Delivery; readonly dueIn: number }>
-  /** In the order in which they were delivered. */
+  /** The messages in flight, in the order in which they were delivered. */
   readonly inFlight: ReadonlyArray<Delivery.Delivery>
   /** The number of the queue's consumers. */
   readonly consumers: number
@@ -28,11 +28,14 @@ export interface Control {
     headers?: Message.Headers
   ) => Effect.Effect<void, BrokerError.BrokerError>
   /**
-   * Cuts all connections and reopens them: returns unsettled messages to their queues, calls `onReconnect` of every
-   * subscription, and resumes deliveries with the last credit.
+   * Cuts all connections and reopens them. Unsettled messages return to their queues, `onReconnect` of every subscription
+   * is called, and deliveries resume with the last credit.
    */
   readonly cut: Effect.Effect<void>
-  /** Imitates a restart of the broker: {@link Control.cut}, and the `Faults` of restarts. Messages are kept. */
+  /**
+   * Imitates a restart of the broker: cuts connections as {@link Control.cut} does, and applies the `Faults` of restarts.
+   * Messages are kept.
+   */
   readonly restart: Effect.Effect<void>
   /** Returns the messages of a queue. */
   readonly snapshot: (queue: string) => Effect.Effect<Snapshot>

@@ -2,7 +2,7 @@
  * Imitated defects and limits of real brokers, for tests.
  *
  * When to use: to prove that your code survives the behaviour of your production broker, without running that broker. All
- * are disabled by default. The broker's `capabilities` report the enabled ones.
+ * defects are disabled by default. The broker's `capabilities` report those that you enable.
  *
  * @example
  * ```ts
@@ -20,24 +20,24 @@
 import type { Capabilities } from "@requeue/core/port"
 
 /**
- * Overridden capabilities, and how the broker then behaves:
+ * Capabilities that replace the memory broker's own, and how it then behaves:
  *
  * | capability | behaviour |
  * | --- | --- |
- * | `retryDelay`, `sendDelay` | a delay over `native` fails with `Unsupported` if `beyond` is `undefined`; otherwise it is kept |
- * | `delayResolution` | delays are rounded up to whole multiples of it |
+ * | `retryDelay`, `sendDelay` | a delay over `native` fails with `Unsupported` if `beyond` is `undefined`; otherwise the broker keeps the delay |
+ * | `delayResolution` | delays are rounded up to whole multiples of this value |
  * | `uncountedRelease: false` | a `Release` counts as an attempt |
- * | `headers: false` | a foreign producer's headers are lost; those of Requeue travel in its envelope |
+ * | `headers: false` | a foreign producer's headers are lost; Requeue's headers travel in its envelope |
  * | `historyOnRetry: false` | a retry does not change the metadata: no history, no new `notBefore` |
  * | `maxBodySize` | a larger body fails with `BodyTooLarge` |
- * | `lease` | as {@link Faults.lease} |
+ * | `lease` | the same as {@link Faults.lease} |
  * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
  * | `counts` | a count that is `false` is reported as `undefined` |
  * | `uncountedBrowse: false` | a message that a browser returns has used up an attempt |
  * | `delayedMessages: false` | delayed messages cannot be browsed |
  *
- * The others are promises about crashes, order and batches. They change what the broker claims, not its behaviour: a broker
- * that keeps a promise also keeps a weaker one.
+ * All other capabilities are promises about crashes, order and batches. They change what the broker claims, not its
+ * behaviour, because a broker that keeps a promise also keeps a weaker one.
  */
 export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
@@ -58,7 +58,9 @@ export interface Faults {
    * `Control.cut` or the end of the subscription; after `LeaseLost` the message is in its queue again. Default: never.
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
-  /** The lease of deliveries, in milliseconds; when it ends, the message is returned to its queue. Default: none. */
+  /**
+   * How long a delivery belongs to its consumer, in milliseconds; then the message returns to its queue. Default: no lease.
+   */
   readonly lease?: Capabilities.Lease | undefined
   /** Capabilities to imitate. Default: none. */
   readonly capabilities?: CapabilityOverrides | undefined

@@ -1,9 +1,9 @@
 /**
  * A broker inside the process: Requeue's default, and the reference implementation of an adapter.
  *
- * When to use: for development, tests, and work that may be lost with the process: nothing survives it. Queues are created
- * on first use, last as long as the broker, and keep messages without consumers. All time comes from Effect's Clock, so a
- * `TestClock` controls every delay.
+ * When to use: for development, tests, and work that may be lost when the process ends. Queues are created on first use,
+ * last as long as the broker, and keep messages without consumers. All time comes from Effect's Clock, so a `TestClock`
+ * controls every delay.
  */
 import { type Adapter, Broker, ConfigurationError, type Connection, OptionNames, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -25,7 +25,7 @@ import { keepAlive } from "./internal/consume/keepAlive.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { fromUrl, kinds, type Options } from "./Options.ts"
 
-/** A broker and its controls. */
+/** A broker and its {@link Control}. */
 export interface Controlled {
   readonly broker: Broker.Service
   readonly control: Control

@@ -4,11 +4,11 @@ import { AdapterOptions } from "@requeue/kit"
 import * as Result from "effect/Result"
 import type { Faults } from "./Faults.ts"
 
-/** The options. All are optional. */
+/** The options of a memory broker. All are optional. */
 export interface Options {
   /**
-   * Largest number of messages in one queue, delayed and in flight included. When it is reached, sends wait; dead letters,
-   * retries and releases do not. Range: 1 or more, or `Infinity`. Default: no limit.
+   * Largest number of messages in one queue, delayed and in flight included. When it is full, sends wait; dead
+   * letters, retries and releases do not. Range: 1 or more, or `Infinity`. Default: no limit.
    */
   readonly maxMessages?: number | undefined
   /** Largest body, in bytes. Range: 1 or more, or `Infinity`. Default: no limit. */

@@ -45,8 +45,9 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
 /**
  * Opens a broker for one test, for programs without Effect.
  *
- * Do not use fake timers of the test runner for it. If your test installs fake timers that replace `setImmediate`, open the
- * broker first; otherwise this rejects. It logs nothing without a `logger` or a `logLevel`.
+ * The broker has its own clock, so do not use the test runner's fake timers for it. If your test installs fake timers that
+ * replace `setImmediate`, call `open` first; otherwise it rejects. The broker logs nothing without a `logger` or a
+ * `logLevel`.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -95,7 +96,9 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
   }
 }
 
-/** The {@link Tools} as Effects. Where the promises of `Tools` reject, these die, as failed assertions do. */
+/**
+ * The {@link Tools} as Effects. A promise of `Tools` that would reject is an Effect that dies, as a failed assertion does.
+ */
 export interface Service {
   readonly now: () => number
   readonly happened: () => ReadonlyArray<Happening>

@@ -98,12 +98,12 @@ describe("an adapter that is named", () => {
     [
       "and not installed: how to install it",
       { url: "redis://localhost", adapter: "@acme/requeue-other" },
-      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-other. In a bundle, pass what it exports: { adapters: [adapter] }"
+      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-other. In a bundle, pass the package's adapter: { adapters: [adapter] }"
     ],
     [
       "and exports none",
       { url: "redis://localhost", adapter: "@acme/nothing" },
-      "ConfigurationError: adapter: @acme/nothing exports no adapter. Name a package that exports an adapter as adapter"
+      "ConfigurationError: adapter: @acme/nothing exports no adapter. Set adapter to a package that exports an adapter as adapter"
     ],
     [
       "and serves another scheme",
@@ -135,7 +135,7 @@ describe("an adapter that is named", () => {
   ])("%j is no package, and not imported", async (adapter) =>
     assert.strictEqual(
       (await refusal({ url: "redis://localhost", adapter })).message,
-      "adapter: the value is not the name of a package. Name a package, such as @acme/requeue-redis"
+      "adapter: the value is not the name of a package. Set adapter to the name of a package, such as @acme/requeue-redis"
     )
   )
 })

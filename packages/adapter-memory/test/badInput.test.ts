@@ -213,7 +213,7 @@ describe("consume", () => {
       assert.strictEqual(
         error.message,
         "retry.deadLetter (queue q, broker memory): the queue is its own dead-letter queue: its dead letters would be consumed " +
-          "again for ever. Name another queue, or none for q.dlq"
+          "again for ever. Set deadLetter to another queue, or remove it to use q.dlq"
       )
     }
   })

@@ -80,7 +80,7 @@ describe("an adapter", () => {
   it("that is not installed: which one, and how to", async () => {
     assert.strictEqual(
       await program({}, `"memory:"`),
-      "ConfigurationError: url: the adapter for memory: is not installed. Run: npm install @requeue/adapter-memory. In a bundle, pass what it exports: { adapters: [adapter] }"
+      "ConfigurationError: url: the adapter for memory: is not installed. Run: npm install @requeue/adapter-memory. In a bundle, pass the package's adapter: { adapters: [adapter] }"
     )
   })
 
@@ -88,8 +88,8 @@ describe("an adapter", () => {
     const source = "throw Object.assign(Object.create(null), { toJSON() { throw 1 } })"
     assert.strictEqual(
       await program({ "@requeue/adapter-memory": source }, `"memory:"`),
-      "ConfigurationError: adapter: @requeue/adapter-memory cannot be imported: an unprintable object. Install what it " +
-        "needs, or import it and pass its adapter"
+      "ConfigurationError: adapter: @requeue/adapter-memory cannot be imported: an unprintable object. Install what " +
+        "the package needs, or import the package and pass its adapter"
     )
   })
 
@@ -97,7 +97,7 @@ describe("an adapter", () => {
     const said = await program({ "@requeue/adapter-memory": `import "missing-driver"` }, `"memory:"`)
     assert.match(
       said,
-      /^ConfigurationError: adapter: @requeue\/adapter-memory cannot be imported: Cannot find package 'missing-driver' imported from .*\. Install what it needs/
+      /^ConfigurationError: adapter: @requeue\/adapter-memory cannot be imported: Cannot find package 'missing-driver' imported from .*\. Install what the package needs/
     )
   })
 })

@@ -152,7 +152,7 @@ describe("a send", () => {
       const error = yield* Fiber.join(fiber)
       assert.include(
         error.message,
-        "the codec did not encode the message within 1s; nothing was sent. Send it again later"
+        "the codec did not encode the message within 1s; nothing was sent. Send the message again later"
       )
     }).pipe(Effect.provide(MemoryBroker.layer()))
   )

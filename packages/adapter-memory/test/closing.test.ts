@@ -97,12 +97,12 @@ describe("a send that is under way when the connection closes", () => {
     assert.strictEqual(
       lost,
       "BrokerError: memory: publish on queue q: ConnectionLost: the connection was closed before the confirmation; the " +
-        "message may or may not have been stored. Send it again with the same id; make handlers idempotent"
+        "message may or may not have been stored. Send the message again with the same id; make handlers idempotent"
     )
     assert.strictEqual(
       unsent,
       "BrokerError: memory: publish on queue q: ConnectionFailed: the connection was closed while the message waited for " +
-        "others; nothing was sent. Send it again"
+        "earlier ones; nothing was sent. Send the message again"
     )
   })
 

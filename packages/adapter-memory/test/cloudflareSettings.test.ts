@@ -110,7 +110,7 @@ describe("a consumer's settings", () => {
     ["max_retries", { max_retries: -1 }, /max_retries must be a whole number >= 0, got -1/],
     ["max_concurrency", { max_concurrency: 0 }, /max_concurrency must be a whole number from 1 to 1000, got 0/],
     ["retry_delay", { retry_delay: 86_401 }, /retry_delay must be a number of seconds from 0 to 86400, got 86401/],
-    ["dead_letter_queue", { dead_letter_queue: "q" }, /its own dead-letter queue.*Name another queue/]
+    ["dead_letter_queue", { dead_letter_queue: "q" }, /its own dead-letter queue.*another queue/]
   ])("a wrong %s is refused before anything starts", async (_, wrong, pattern) => {
     await using broker = await open()
     const starting = Cloudflare.consume(broker.requeue, { queue: "q", ...wrong }, { queue: () => {} }, {})

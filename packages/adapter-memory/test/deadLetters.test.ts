@@ -259,7 +259,7 @@ describe("dead letters", () => {
       const refusal = await call().catch(String)
       assert.match(
         String(refusal),
-        /nothing was done: it also has dead letters of two. For those of one alone, use { origin: "one" } or --origin one; for all, use { force: "graves" } or --force graves/
+        /nothing was done: graves also has dead letters of two. For the letters of one alone, use { origin: "one" } or --origin one; for all letters, use { force: "graves" } or --force graves/
       )
     }
     assert.strictEqual(await graves!.count(), 6)

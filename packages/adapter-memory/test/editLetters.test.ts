@@ -119,7 +119,7 @@ it("refuses wrong options, and letters of unknown origin", async () => {
     [
       letter,
       { to: "discard" },
-      'to must name a queue, got "discard", by which policies keep no letters. To remove letters, use purge'
+      'to must name a queue, got "discard", which in a policy means that no letters are kept. To remove letters, use purge'
     ],
     ...[{}, { to: "elsewhere" }, { body: letter.body, headers: { ...letter.headers } }].map(
       (same) =>
@@ -129,8 +129,8 @@ it("refuses wrong options, and letters of unknown origin", async () => {
           "the copy must differ from the letter. Use another body or headers; to send the letter back unchanged, use redrive with a filter"
         ] as const
     ),
-    [{ ...stray, origin: undefined }, {}, "the queue that the letter came from is unknown. Give to"],
-    [{}, {}, "the letter must be one that list has shown"]
+    [{ ...stray, origin: undefined }, {}, 'the queue that the letter came from is unknown. Use { to: "NAME" }'],
+    [{}, {}, "the letter must be one that list has returned"]
   ] as const
   for (const [subject, options, message] of wrong) {
     const error = await letters

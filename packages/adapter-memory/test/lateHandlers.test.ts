@@ -49,7 +49,7 @@ describe("a drain", () => {
     assert.deepStrictEqual(messages(), [
       line,
       "interrupted 2 handlers after the drain timeout of 30s: messages without a verdict return to the queue. " +
-        "Pass the handler's signal to what it waits for, or raise drainTimeout"
+        "Pass the handler's signal to what the handler awaits, or raise drainTimeout"
     ])
     assert.deepInclude(lines[1]?.[1], { queue: "q", messages: 2 })
   })
@@ -77,7 +77,7 @@ describe("a drain", () => {
     await broker.finish(puller.drain())
     assert.deepStrictEqual(messages(), [
       "closing: waiting up to 4s for 1 pulled batch. Call settle, fail or release on each",
-      "ended 1 pulled batch after the drain timeout of 5s: messages without a verdict return to the queue. Settle sooner, or raise drainTimeout"
+      "ended 1 pulled batch after the drain timeout of 5s: messages without a verdict return to the queue. Settle pulled batches sooner, or raise drainTimeout"
     ])
   })
 })

@@ -180,7 +180,7 @@ describe("failures", () => {
     assert.instanceOf(reasons[0], HandlerTimeout)
     assert.strictEqual(
       String(reasons[0]),
-      "HandlerTimeout: handlerTimeout: the handler did not end within 1m. Pass its signal to what it waits for, such as fetch(url, { signal }), or raise handlerTimeout"
+      "HandlerTimeout: handlerTimeout: the handler did not end within 1m. Pass the handler's signal to what the handler awaits, such as fetch(url, { signal }), or raise handlerTimeout"
     )
   })
 })

@@ -281,7 +281,7 @@ describe("functions of a policy", () => {
       const error: any = await broker.finish(call)
       // What moves or removes letters reports what it has done.
       assert.instanceOf(error._tag === "DeadLettersStopped" ? error.cause.cause : error, TypeError)
-      assert.match(String(error), /filter must return true or false, and no promise/)
+      assert.match(String(error), /filter must return true or false, not a promise/)
     }
     assert.strictEqual(await broker.finish(letters.count()), 1)
   })

@@ -117,6 +117,6 @@ describe("drain", () => {
     assert.strictEqual(broker.now(), 0)
     const refused = await puller.pull().catch((error: unknown) => error)
     assert.instanceOf(refused, PullerDrained)
-    assert.strictEqual(String(refused), "PullerDrained: pull: the puller of q was drained. Make another one")
+    assert.strictEqual(String(refused), "PullerDrained: pull: the puller of q was drained. Make another puller")
   })
 })

@@ -1,9 +1,9 @@
 /**
  * Requeue on NSQ 1.x.
  *
- * Delivery semantics: at least once, while nsqd itself shuts down cleanly. A retry copy or dead letter is stored before
- * its original is finished. A killed nsqd loses its messages in memory, in flight and deferred; docs/nsq.md describes
- * how to lose fewer.
+ * Delivery semantics: at least once, while nsqd itself shuts down cleanly. A retry copy or dead letter is stored before its
+ * original is finished. A killed nsqd loses its messages in memory, in flight and deferred; docs/nsq.md describes how to
+ * lose fewer messages.
  */
 import {
   type Adapter,
@@ -139,13 +139,13 @@ export const make = (
 ): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
-/** The broker as a Layer. */
+/** Makes a Layer of the broker. */
 export const layer = (
   options: Options = {}
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Layer.effect(Broker.Broker, make(options))
 
-/** The broker as a Layer whose options come from Effect's Config. */
+/** Makes a Layer of the broker whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>

@@ -14,15 +14,15 @@
 import type { Message } from "@requeue/core/port"
 import { broker } from "./internal/native.ts"
 
-/** NSQ's facts about a delivered message. Each copy, such as a dead letter, has different ones. */
+/** NSQ's facts about a delivered message. Each copy of a message, such as its dead letter, has different facts. */
 export interface NsqNative {
-  /** The nsqd that delivered it, as `host:port`. */
+  /** The nsqd that delivered the message, as `host:port`. */
   readonly nsqd: string
   readonly topic: string
   readonly channel: string
-  /** nsqd's id: 16 characters, unique within a topic of one nsqd. */
+  /** nsqd's id of the message: 16 characters, unique within a topic of one nsqd. */
   readonly id: string
-  /** When nsqd stored it, in milliseconds since the epoch by its clock. A requeue does not change it. */
+  /** When nsqd stored the message, in milliseconds since the epoch by its clock. A requeue does not change the time. */
   readonly timestamp: number
   /** Deliveries of this copy as nsqd counts them, this one included. */
   readonly attempts: number

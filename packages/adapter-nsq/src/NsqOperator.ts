@@ -151,8 +151,8 @@ export const pause = (
 > => setPaused(queue, options, true)
 
 /**
- * Resumes a queue that {@link pause} has paused. Returns and fails as `pause` does. A topic that was paused as a whole,
- * for example with nsqadmin, stays paused: that pause also concerns its other channels.
+ * Resumes a queue that {@link pause} has paused. Returns and fails as `pause` does. A topic that was paused as a whole, for
+ * example with nsqadmin, stays paused, because that pause also concerns other channels of the topic.
  */
 export const resume = (
   queue: string,

@@ -17,17 +17,17 @@ type Fields = AdapterOptions.Values<typeof fields>
 /** TLS options, as in `node:tls`. */
 export type Tls = TlsOptions.Tls
 
-/** The address to which the adapter connects. */
+/** The address of an nsqd to which the adapter connects. */
 export interface Location {
   readonly host: string
   readonly port: number
-  /** The port of its HTTP interface; 0 when it has none. */
+  /** The port of nsqd's HTTP interface; 0 if nsqd has none. */
   readonly httpPort: number
 }
 
-/** An nsqd as nsqlookupd names it: `host` is its `--broadcast-address`. */
+/** An nsqd as nsqlookupd reports it: `host` is its `--broadcast-address`. */
 export interface Discovered extends Location {
-  /** The name of its machine. */
+  /** The name of the machine on which nsqd runs. */
   readonly hostname: string
   /** The version of nsqd, such as `1.3.0`. */
   readonly version: string
@@ -81,7 +81,10 @@ export interface Options {
   readonly reconnectFirst?: Delay.DurationInput | undefined
   /** Longest pause between attempts to reconnect. Range: 1 ms to 2 minutes; a number means milliseconds. Default: 5 seconds. */
   readonly reconnectMax?: Delay.DurationInput | undefined
-  /** Lease of a delivery, until it is extended. Range: 1 second to 1 day; a number means milliseconds. Default: nsqd's. */
+  /**
+   * Time until nsqd redelivers an unsettled message, unless extended. Range: 1
+   * second to 1 day; a number means milliseconds. Default: nsqd's.
+   */
   readonly messageTimeout?: Delay.DurationInput | undefined
   /**
    * How long nsqd may hold back a message to send several together. Range: 1 ms to 1 minute; a number means milliseconds.
@@ -90,9 +93,15 @@ export interface Options {
   readonly outputBufferTimeout?: Delay.DurationInput | undefined
   /** Largest number of unconfirmed messages; further messages wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
-  /** `native`: short retries use `REQ`. `exact`: each retry is a copy with history and due time. Default: `native`. */
+  /**
+   * `native`: short retries use `REQ`. `exact`: each retry is
+   * a copy with history and due time. Default: `native`.
+   */
   readonly retry?: Fields["retry"] | undefined
-  /** Whether sends have an envelope; without one, ids and headers are lost. Default: `always`. */
+  /**
+   * Whether sends have an envelope; without it, ids and headers are lost. Default:
+   * `always`.
+   */
   readonly envelope?: Fields["envelope"] | undefined
   /** Which nsqd gets a message: the `first` that is up, or `all` in turn. Default: `first`. */
   readonly publishOver?: Fields["publishOver"] | undefined
@@ -103,18 +112,16 @@ export interface Options {
   /** Whether the adapter uses nsqd's HTTP interface. Default: `true`. */
   readonly http?: Fields["http"] | undefined
   /**
-   * Longest delay of nsqd. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also
-   * the upper limit.
+   * Longest delay that nsqd accepts. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also the upper limit.
    */
   readonly maxReqTimeout?: Delay.DurationInput | undefined
   /**
-   * Largest message of nsqd, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which is also the upper
-   * limit.
+   * Largest message that nsqd accepts, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which
+   * is also the upper limit.
    */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
   /**
-   * Largest `MPUB` of nsqd, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper
-   * limit.
+   * Largest `MPUB` that nsqd accepts, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper limit.
    */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
   /**
@@ -134,7 +141,7 @@ export interface Options {
   readonly resolveAddress?: ((found: Discovered) => Location | undefined) | undefined
 }
 
-/** Decoded options with their defaults. nsqd reports the limits that are `undefined`. */
+/** Decoded options with their defaults. A limit that is `undefined` is reported by nsqd. */
 export interface Settings extends Omit<
   Fields,
   "nsqd" | "nsqdHttp" | "lookupd" | "http" | "messageTimeout" | "maxReqTimeout" | "maxMsgSize" | "maxBodySize"
@@ -146,7 +153,7 @@ export interface Settings extends Omit<
   readonly http: boolean
   readonly secret: Redacted.Redacted | undefined
   readonly tls: Tls | undefined
-  /** TLS of the HTTP interfaces of nsqd. */
+  /** The TLS options of the HTTP interfaces of nsqd. */
   readonly httpTls: Tls
   readonly resolveAddress: Options["resolveAddress"]
   readonly messageTimeout: number | undefined
@@ -182,7 +189,7 @@ const decodeFields = AdapterOptions.decoder("nsq", fields, ["url", "authSecret",
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "nsq" })
 
-/** Decodes the TLS options; `undefined` for no TLS. */
+/** Decodes the TLS options; returns `undefined` for no TLS. */
 const decodeTls = (
   tls: unknown,
   option: "tls" | "httpTls"
@@ -197,7 +204,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const notText = AdapterOptions.secretProblem("nsq", { authSecret })
   if (notText !== undefined) return Result.fail(notText)
   if (authSecret !== undefined && AdapterOptions.textOf(authSecret) === "") {
-    return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave it out"))
+    return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave authSecret out"))
   }
   if (resolveAddress !== undefined && typeof resolveAddress !== "function") {
     const remedy = "Write resolveAddress: (found) => ({ ...found, host }) in code"
@@ -256,7 +263,7 @@ const contradiction = (
   }
   if (nsqdHttp !== undefined && nsqdHttp.length !== settings.nsqd.length) {
     const detail = `${nsqdHttp.length} addresses for ${settings.nsqd.length} nsqd`
-    return refuse("nsqdHttp", detail, "Give one for each nsqd, in the same order")
+    return refuse("nsqdHttp", detail, "Give one address for each nsqd, in the same order")
   }
   if (settings.resolveAddress !== undefined && settings.lookupd.length === 0) {
     return refuse(
@@ -270,7 +277,7 @@ const contradiction = (
     if (detail !== undefined) return refuse("authSecret", detail, Handshake.remedyInClear)
   }
   if (settings.publishTo === 2 && settings.lookupd.length === 0 && settings.nsqd.length < 2) {
-    return refuse("publishTo", "there is one nsqd only", "Give a second one in nsqd, or lookupd")
+    return refuse("publishTo", "there is one nsqd only", "Add a second nsqd to the option nsqd, or set lookupd")
   }
   return undefined
 }

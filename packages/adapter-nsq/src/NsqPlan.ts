@@ -15,9 +15,9 @@ type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "htt
 
 /** The queue that is planned. */
 export interface Request {
-  /** `topic`, or `topic/channel`. */
+  /** The queue's name: `topic`, or `topic/channel`. */
   readonly queue: string
-  /** The retry policy, for its delays. Default: retries without a delay. */
+  /** The retry policy, whose delays the plan checks. Default: retries without a delay. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** The names of the dead-letter queues. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
@@ -25,9 +25,11 @@ export interface Request {
 
 /** The topics and channels of a queue. */
 export interface Plan {
-  /** The queue that producers publish to. Retries never go there: every other channel would get them. */
+  /**
+   * The queue that producers publish to. Retries never go there, because every other channel of its topic would get them.
+   */
   readonly source: Queue
-  /** The queue of the copies that wait for their retry. */
+  /** The queue where copies of failed messages wait for their retry. */
   readonly retry: Queue
   readonly deadLetters: ReadonlyArray<Queue>
   /** Human-readable notes: how nsqd keeps the policy's delays, and the drawbacks of the options. */
@@ -50,14 +52,15 @@ const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArra
 ]
 
 /**
- * Parses a dead-letter queue. It must not be in the queue's topic, whose channels would all receive the dead letters.
+ * Parses the name of a dead-letter queue. The queue must not be in the source topic, because every channel of that topic
+ * would receive the dead letters.
  */
 const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Queue | Names.Refused => {
   const parsed = Names.parse(name, channel)
   if (Names.isRefused(parsed) || parsed.topic !== topic) return parsed
   return {
-    detail: `${JSON.stringify(name)} is a channel of ${topic} itself, all of whose channels would get the dead letters`,
-    remedy: "Name another topic, or none for a dead-letter topic of the queue's own"
+    detail: `${JSON.stringify(name)} is in the topic ${topic} of the queue, and every channel of that topic would get the dead letters`,
+    remedy: "Name a dead-letter queue in another topic, or leave deadLetter out"
   }
 }
 

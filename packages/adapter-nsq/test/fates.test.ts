@@ -68,8 +68,10 @@ const open = (publish: Publish) =>
     })
     const credit = Credit.make(timers.now)
     session.begin(credit)
+    const run = Effect.runForkWith(yield* Effect.context())
     const { extend, settle } = Settle.make({
       queue: "orders",
+      fork: (effect) => void run(effect),
       deadlines: Deadlines.make(timers, 5000),
       command: (delivery, settlement) =>
         toCommand(delivery, settlement, () => ({

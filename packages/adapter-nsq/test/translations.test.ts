@@ -423,7 +423,7 @@ describe("toBrokerError", () => {
     const context = { operation: "connect", node: "h:4151" }
     const error = toBrokerError(new Error(closedText), context, "ConnectionFailed")
     assert.strictEqual(error.detail, "nsqd h:4151: nsqd closed the connection")
-    assert.match(error.remedy ?? "", /TCP address, 4150 by default; 4151 is that of HTTP/)
+    assert.match(error.remedy ?? "", /TCP address, 4150 by default; port 4151 is for HTTP/)
     assert.isUndefined(toBrokerError(new Error(closedText), context).remedy)
   })
 

@@ -247,13 +247,13 @@ export const make = (
 ): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
-/** The broker as a Layer, with the errors of {@link make}. */
+/** Makes a Layer of the broker, with the errors of {@link make}. */
 export const layer = (
   options: Options = {}
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Layer.effect(Broker.Broker, make(options))
 
-/** The broker as a Layer whose options come from Effect's Config. */
+/** Makes a Layer of the broker whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
@@ -266,7 +266,7 @@ export const layerConfig = (
     })
   )
 
-/** Loaded by operators only. */
+/** The operations, which only operators load. */
 const operations = Effect.promise(() => import("./internal/inspect/operations.ts"))
 
 /**

@@ -21,7 +21,7 @@ import type { Options, RabbitMqNative } from "./internal/native.ts"
 export type { Options, RabbitMqNative } from "./internal/native.ts"
 
 /**
- * Makes options for one message, as `native` of `send` or of an entry of `sendBatch`.
+ * Makes native options for one message. Pass the result as the option `native` of `send`, or of an entry of `sendBatch`.
  *
  * @throws RangeError when an option is unknown, has the wrong type or is out of range, or needs an exchange and none is
  * named

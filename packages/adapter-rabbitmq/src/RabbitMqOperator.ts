@@ -7,9 +7,9 @@ import * as Version from "./internal/version.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
-/** A property of a queue, checked. */
+/** The result of checking one property of a queue. */
 export interface Finding {
-  /** The property. */
+  /** The property that was checked. */
   readonly about: "queue" | "delivery limit" | "dead letters" | "consumer timeout"
   readonly isGood: boolean
   /** The value found, in words. */
@@ -27,16 +27,16 @@ const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version
 }
 
 /**
- * Checks a queue's arguments; `undefined` means that the queue does not exist. `reckoned` is the delivery limit in the
- * queue's plan. Below it, the server dead-letters messages that still have retries. Default: 0, which accepts any
- * limit. Pure.
+ * Checks a queue as the server reports it; `undefined` means that the queue does not exist. `reckoned` is the delivery
+ * limit in the queue's plan. With a lower limit, the server dead-letters messages that still have retries. Default: 0,
+ * which accepts any limit. Pure.
  */
 export const findingsOf = (
   queue: Management.QueueInfo | undefined,
   serverVersion: string,
   reckoned = 0
 ): ReadonlyArray<Finding> => {
-  if (queue === undefined) return [{ about: "queue", isGood: false, detail: "it does not exist" }]
+  if (queue === undefined) return [{ about: "queue", isGood: false, detail: "the queue does not exist" }]
   const args = queue.arguments
   const type = args["x-queue-type"] ?? "classic"
   const limit = limitOf(queue, serverVersion)
@@ -87,7 +87,7 @@ const open = (options: Options) =>
         field: "management",
         broker: "rabbitmq",
         detail: "queues can only be listed by the management interface",
-        remedy: "Give its address, for example http://localhost:15672"
+        remedy: "Set management to its address, for example http://localhost:15672"
       })
     }
     const connection = yield* Connection.make(settings, "operator")

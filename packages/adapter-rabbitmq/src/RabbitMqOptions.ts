@@ -19,28 +19,31 @@ type Fields = AdapterOptions.Values<typeof Kinds.fields>
 export type Topology = Fields["topology"]
 
 /**
- * Names in topologies that exist already, which replace the topology's own. `{queue}` stands for the queue, `{ms}` and
- * `{s}` for the delay in milliseconds and in seconds.
+ * Names of your own objects in a topology, instead of the names that the adapter makes. `{queue}` stands for the queue,
+ * `{ms}` and `{s}` for the delay in milliseconds and in seconds.
  */
 export type Names = Fields["names"]
 
-/** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
+/** A binding of a queue to an exchange: to one of the option `exchanges`, or to an existing one. */
 export interface Binding {
   /** The exchange to bind to. */
   readonly exchange: OptionKind.Value<typeof Kinds.binding>["exchange"]
-  /** The routing key. Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
+  /** The routing key. Default: an empty key, because exchanges of type `fanout` and `headers` do not read it. */
   readonly routingKey?: OptionKind.Value<typeof Kinds.binding>["routingKey"] | undefined
   /** Arguments, such as `x-match` and the headers to match. Default: none. */
   readonly arguments?: OptionKind.Value<typeof Kinds.binding>["arguments"] | undefined
 }
 
-/** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
+/** A durable exchange of your program. The adapter declares it with the queues that are bound to it. */
 export interface ExchangeOptions {
   /** The type: `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
   readonly type: OptionKind.Value<typeof Kinds.exchange>["type"]
   /** Arguments, such as `alternate-exchange`. Default: none. */
   readonly arguments?: OptionKind.Value<typeof Kinds.exchange>["arguments"] | undefined
-  /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
+  /**
+   * Whether the adapter declares the exchange, only checks that it exists, or leaves it alone. Default: the broker's
+   * `assert`.
+   */
   readonly assert?: OptionKind.Value<typeof Kinds.exchange>["assert"] | undefined
 }
 
@@ -50,15 +53,23 @@ export interface QueueOptions {
   readonly type?: OptionKind.Value<typeof Kinds.queue>["type"] | undefined
   /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
   readonly deliveryLimit?: OptionKind.Value<typeof Kinds.queue>["deliveryLimit"] | undefined
-  /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
+  /**
+   * Whether the queue is for this process alone. Such a queue and its messages end with the connection. Default: false.
+   */
   readonly exclusive?: OptionKind.Value<typeof Kinds.queue>["exclusive"] | undefined
-  /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
+  /**
+   * `x-priority` of the queue's consumers. While consumers of higher priority can take messages, the others get none.
+   * Default: 0.
+   */
   readonly consumerPriority?: OptionKind.Value<typeof Kinds.queue>["consumerPriority"] | undefined
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   readonly bindings?: ReadonlyArray<Binding> | undefined
-  /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
+  /**
+   * Whether the adapter declares the queue and its bindings, only checks that they exist, or leaves them alone. Default:
+   * the broker's `assert`.
+   */
   readonly assert?: OptionKind.Value<typeof Kinds.queue>["assert"] | undefined
-  /** Arguments that are added to those of the plan, or replace them. Default: none. */
+  /** Arguments of the queue. They are added to the arguments of the plan, or replace them. Default: none. */
   readonly arguments?: OptionKind.Value<typeof Kinds.queue>["arguments"] | undefined
 }
 
@@ -86,7 +97,7 @@ export interface Options {
    */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * Time limit of waiting for a connection to publish, and then of the confirmation. Range: 100 ms to 2 minutes; a
+   * Time limit of the wait for a connection, and then for the confirmation. Range: 100 ms to 2 minutes; a
    * number means milliseconds. Default: 10 seconds.
    */
   readonly publishTimeout?: Delay.DurationInput | undefined
@@ -115,7 +126,10 @@ export interface Options {
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
   /** Where delayed messages wait. Default: `auto`, which is `ladder` for few delays, else `levels`. */
   readonly topology?: Fields["topology"] | undefined
-  /** Smallest step of delays with `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50 ms. */
+  /**
+   * Smallest step of delays with `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50
+   * ms.
+   */
   readonly resolution?: Delay.DurationInput | undefined
   /**
    * Largest number of queues for the delays of one retry policy. Random delays are rounded up to fit. A policy without random
@@ -123,8 +137,7 @@ export interface Options {
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
   /**
-   * Largest number of queues for delays of handlers and producers, shared by all queues of the server. If it is below the default,
-   * these delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21
+   * Largest number of queues for delays of handlers and producers, shared by all queues of the server. Below the default, these delays are rounded up; `requeue plan` shows by how much. Range: 4 to 128. Default: enough for every delay up to 24 hours (21
    * with the default `resolution`; with `perDelayQueue` one per delay).
    */
   readonly maxOtherDelayQueues?: Fields["maxOtherDelayQueues"] | undefined
@@ -206,7 +219,7 @@ const refuse = (field: string, detail: string, remedy: string): ConfigurationErr
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })
 
 /**
- * Decodes options. The error names the option, and never shows a secret.
+ * Decodes options. An error names the wrong option, and never shows a secret.
  *
  * @example
  * ```ts
@@ -247,7 +260,10 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
 
-/** The same by name, where no name of `Object.prototype`, such as `constructor`, is found that was not given. */
+/**
+ * Copies options by name into an object without a prototype. Otherwise a name such as `constructor` would be found although
+ * it was not given.
+ */
 const byName = <A>(given: { readonly [name: string]: A } = {}): { readonly [name: string]: A } =>
   Object.assign(Object.create(null), given)
 
@@ -259,14 +275,14 @@ const managementRefusal = (management: string): ConfigurationError.Configuration
   return isHttp ? undefined : refuse("management", "the value is not an HTTP URL", example)
 }
 
-/** Decodes TLS options. Any of them is refused where there is no TLS. */
+/** Decodes TLS options. Refuses all of them if the connection has no TLS. */
 const decodeTls = (tls: unknown, secure: boolean): Result.Result<Tls, ConfigurationError.ConfigurationError> => {
   const decoded = TlsOptions.decode("rabbitmq", "tls", tls ?? {})
   if (Result.isFailure(decoded) || secure || Object.keys(decoded.success).length === 0) return decoded
   return Result.fail(refuse("tls", "the URL is amqp:, which has no TLS", "Write amqps: in the URL"))
 }
 
-/** The error of two accounts, or of one that is no function. */
+/** Returns the error of two logins, or of a login that is not a function. */
 const accountRefusal = (
   { credentials, password, username }: Options,
   auth: Settings["auth"] | undefined
@@ -281,7 +297,7 @@ const accountRefusal = (
   return undefined
 }
 
-/** The names of queues and exchanges, and the routing keys, each with its option. */
+/** Returns the names of queues and exchanges, and the routing keys, each with the option that has it. */
 const namesIn = ({ exchanges, names, queues }: Settings): ReadonlyArray<readonly [field: string, name: string]> => [
   ...Object.entries(names).map(([key, name]) => [`names.${key}`, name ?? ""] as const),
   ...Object.keys(exchanges).map((name) => ["exchanges", name] as const),
@@ -294,7 +310,7 @@ const namesIn = ({ exchanges, names, queues }: Settings): ReadonlyArray<readonly
   ])
 ]
 
-/** The error of options that do not go together. */
+/** Returns the error of options that do not go together. */
 const contradiction = (settings: Settings): ConfigurationError.ConfigurationError | undefined => {
   if (settings.queueType === "classic" && settings.topology === "native") {
     return refuse("topology", "native delays need quorum queues", `Set queueType: "quorum", or another topology`)
@@ -319,6 +335,6 @@ const contradiction = (settings: Settings): ConfigurationError.ConfigurationErro
   return undefined
 }
 
-/** The type that a queue is declared with. */
+/** Returns the type with which the adapter declares a queue. */
 export const typeOf = (name: string, { queueType, queues }: Pick<Settings, "queueType" | "queues">) =>
   queues[name]?.type ?? (queues[name]?.exclusive === true ? "classic" : queueType)

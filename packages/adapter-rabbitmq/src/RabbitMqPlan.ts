@@ -1,9 +1,10 @@
 /**
  * Plans a queue: the exchanges, queues, bindings and arguments that it and its retry policy need, as data.
  *
- * Pure. The adapter declares exactly the objects of the plan, and `format` prints them. So you can review, compare and test a plan
- * without a broker. The name of an object contains everything that cannot change later: version of the layout, queue type, TTL.
- * So another policy adds objects and never causes PRECONDITION_FAILED. The arguments of a work queue do not depend on the policy.
+ * Pure. The adapter declares exactly the objects of the plan, and `format` prints them. So you can review, compare and test
+ * a plan without a broker. The name of an object contains everything that cannot change later: version of the layout, queue
+ * type, TTL. So a changed policy adds objects and never causes PRECONDITION_FAILED. The arguments of a work queue do not
+ * depend on the policy.
  */
 import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Former from "./internal/declare/legacyArguments.ts"
@@ -29,11 +30,16 @@ export interface Plan {
   readonly topology: string
   /** The objects that must exist before the first delivery, in the order in which they are declared. */
   readonly objects: ReadonlyArray<NativeObject>
-  /** The objects among them that must exist before a message is sent to this queue, or to one of its dead-letter queues. */
+  /**
+   * For this queue and for each of its dead-letter queues: the objects that must exist before a message is sent to that
+   * queue.
+   */
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
-  /** The objects of delays outside the policy. The first message that needs them declares them. */
+  /**
+   * The objects for delays that are not in the policy. The adapter declares them before the first message that needs them.
+   */
   readonly onDemand: ReadonlyArray<NativeObject>
-  /** Describes the objects that delays outside the policy may add; `undefined`: none. */
+  /** Describes the objects that delays outside the policy may add; `undefined` if they add none. */
   readonly growth: string | undefined
   /** The worst lateness of the policy's delays, in words; `undefined` if it is small. */
   readonly lateness: string | undefined
@@ -41,9 +47,12 @@ export interface Plan {
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
   readonly route: (delay: number) => Route
-  /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` if it does not delay. */
+  /**
+   * Returns for how many milliseconds the queue itself delays a message at its `count`th counted return; `undefined` if it
+   * does not delay.
+   */
   readonly native: ((count: number) => number) | undefined
-  /** The queue as it is: its type and the limits that the server enforces. */
+  /** The queue as it exists: its type and the limits that the server enforces. */
   readonly found: RabbitMqQueue.RabbitMqQueue
   /** The queue whose messages circulate until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
@@ -54,15 +63,15 @@ export interface Plan {
 /** The queue to plan. */
 export interface Request {
   readonly queue: string
-  /** The policy of its consumer. Default: none, because producers know no policy. */
+  /** The retry policy of the queue's consumer. Default: none, because producers know no policy. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
-  /** Its dead-letter queues. The first also receives the server's dead letters. Default: none. */
+  /** The dead-letter queues of the queue. The first one also receives the server's dead letters. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
-  /** The queue as found on the server. Default: as the options describe it. */
+  /** The queue as found on the server. Default: the queue as the options describe it. */
   readonly found?: RabbitMqQueue.RabbitMqQueue | undefined
 }
 
-/** A work queue or dead-letter queue, with its arguments. */
+/** Returns a work queue or dead-letter queue, with its arguments. */
 export const queue = (name: string, settings: Settings): NativeQueue => {
   const own = settings.queues[name]
   const args =
@@ -85,11 +94,11 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
   return own?.exclusive === true ? { ...planned, exclusive: true } : planned
 }
 
-/** A queue as the options describe it, without asking the server. */
+/** Returns a queue as the options describe it. It does not ask the server. */
 export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitMqQueue =>
   RabbitMqQueue.ofOptions(name, queue(name, settings).arguments, settings)
 
-/** An exchange that the options define; none for one that they only name. */
+/** Returns an exchange that the options define; nothing if the options only name it. */
 const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExchange> => {
   const own = settings.exchanges[name]
   return own === undefined
@@ -106,8 +115,8 @@ const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExcha
 }
 
 /**
- * A queue, its bindings, and the exchanges for its delayed messages and for the server's dead letters. A queue that the adapter
- * does not declare has only its own bindings.
+ * Returns a queue and its bindings. If the adapter declares the queue, the exchanges for its delayed messages and for the
+ * server's dead letters are included.
  */
 export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => {
   const assert = RabbitMqQueue.assertOf(name, settings)
@@ -127,13 +136,15 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
     : [queue(name, settings), ...bindings]
 }
 
-/** The exchange for the server's dead letters of a declared queue: that of the prefix under which the queue was made. */
+/**
+ * Returns the exchange for the server's dead letters of a declared queue. It has the prefix under which the queue was made.
+ */
 const lettersOf = ({ arguments: args }: RabbitMqQueue.RabbitMqQueue, settings: Settings): string => {
   const exchange = args["x-dead-letter-exchange"]
   return typeof exchange === "string" && Names.isDead(exchange) ? exchange : Names.dead(settings)
 }
 
-/** That exchange with its alternate exchange, if it belongs to a former prefix. */
+/** Returns the exchange of {@link lettersOf} with its alternate exchange, if it belongs to a former prefix. */
 const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): ReadonlyArray<NativeObject> => {
   const letters = lettersOf(found, settings)
   const behind = Names.undeliveredOf(letters)
@@ -142,7 +153,7 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
-/** Describes the objects that delays outside the policy may add, and when; `undefined`: none. */
+/** Describes the objects that delays outside the policy may add, and when; `undefined` if they add none. */
 const growthOf = (
   onDemand: ReadonlyArray<NativeObject>,
   { isUnbounded = false }: Topology,
@@ -160,7 +171,9 @@ const growthOf = (
   return `and up to ${Objects.counted(onDemand)}${isShared ? ", which all queues share," : ""} ${when}`
 }
 
-/** The error for a name that no queue can have or that the server would change; `undefined` for a valid name. */
+/**
+ * Returns the error for a name that no queue can have, or that the server would change; `undefined` for a valid name.
+ */
 const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
   const problem = queueProblemOf(name)
   return problem === undefined
@@ -248,8 +261,8 @@ export const make = (
 }
 
 /**
- * The queues that are bound to an exchange, with the objects that a producer declares for them. Exclusive queues, and queues that
- * the topology leaves to their consumers, are not among them.
+ * Returns the queues that are bound to an exchange, with the objects that a producer declares for them. Exclusive queues
+ * are left out, and so are queues that the topology leaves to their consumers.
  */
 const boundTo = (exchange: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> =>
   Object.entries(settings.queues).flatMap(([name, { bindings = [], exclusive }]) => {
@@ -260,9 +273,9 @@ const boundTo = (exchange: string, settings: Settings, serverVersion: string): R
   })
 
 /**
- * The exchange that a message is published to, with the queues that are bound to it. An exchange that the options do not define
- * must exist. The adapter checks that once, because publishing to a missing exchange closes the channel. The default exchange
- * always exists.
+ * Returns the exchange that a message is published to, with the queues that are bound to it. An exchange that the options
+ * do not define must exist. The adapter checks that once, because publishing to a missing exchange closes the channel. The
+ * default exchange always exists.
  */
 export const target = (name: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> => {
   const own = exchangeOf(name, settings)
@@ -273,7 +286,7 @@ export const target = (name: string, settings: Settings, serverVersion: string):
     : [Objects.exchange(name, "", undefined, "passive")]
 }
 
-/** The plan as a table for people. */
+/** Formats the plan as a table for people. */
 export const format = ({ growth, notes, objects, queue: name, topology }: Plan): string => {
   const rows = [["object", "name", "details"], ...objects.map(Objects.describe)]
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)))

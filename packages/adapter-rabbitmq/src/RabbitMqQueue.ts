@@ -9,7 +9,7 @@ import type { Arguments } from "./internal/declare/objects.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
 
-/** The type of a queue; `unknown` without a source. https://www.rabbitmq.com/docs/queues */
+/** The type of a queue; `unknown` if no source reports it. https://www.rabbitmq.com/docs/queues */
 export type Type = "quorum" | "classic" | "stream" | "unknown"
 
 /**
@@ -27,11 +27,14 @@ export type ToldBy = "declaration" | "management" | "refusal" | "options" | "nob
 export interface RabbitMqQueue {
   readonly name: string
   readonly type: Type
-  /** Returns after which the server dead-letters a message; `Infinity`: never; `undefined`: unknown. */
+  /**
+   * How many times a message may return before the server dead-letters it; `Infinity` means without limit, `undefined`
+   * unknown.
+   */
   readonly deliveryLimit: number | undefined
   /** The known arguments, including those that a policy of the server sets. */
   readonly arguments: Arguments
-  /** Whether the adapter declares the queue and may bind it. It never changes another queue. */
+  /** Whether the adapter declares the queue and may bind it. The adapter never changes any other queue. */
   readonly isOurs: boolean
   readonly toldBy: ToldBy
 }
@@ -42,13 +45,13 @@ const serverLimit = 20
 /** The smallest delivery limit that leaves room to replace a message before the server dead-letters it. */
 export const smallestLimit = 4
 
-/** Whether the adapter declares a queue, only checks that it exists, or does not touch it. */
+/** Returns whether the adapter declares a queue, only checks that it exists, or does not touch it. */
 export const assertOf = (name: string, settings: Settings): Settings["assert"] =>
   settings.queues[name]?.assert ?? settings.assert
 
 const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-/** The type of a queue that is declared with these arguments. */
+/** Returns the type of a queue that is declared with these arguments. */
 export const typeOf = (args: Arguments): Type => {
   const type = args["x-queue-type"] ?? "classic"
   return type === "quorum" || type === "classic" || type === "stream" ? type : "unknown"
@@ -64,8 +67,9 @@ const smallest = (...limits: ReadonlyArray<unknown>): number | undefined => {
 const limits = ["x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes"]
 
 /**
- * Returns the arguments that apply: the queue's, and those of the server's policies that the queue lacks. Of limits,
- * the smaller value applies. Of a queue's own delays, the policy decides the type, and the smaller value applies.
+ * Returns the arguments that apply to a queue. These are its own arguments, and those of the server's policies that it
+ * lacks. Of limits, the smaller value applies. Of the queue's own delays, the policy decides the type, and the smaller
+ * value applies.
  */
 const effective = (args: Arguments, policy: Arguments): Arguments => {
   const ofPolicy = Object.fromEntries(Object.entries(policy).map(([key, value]) => [`x-${key}`, value]))
@@ -85,10 +89,7 @@ const effective = (args: Arguments, policy: Arguments): Arguments => {
   }
 }
 
-/**
- * Makes a queue from its arguments and the definition of the server's policies, as the management interface reports
- * them.
- */
+/** Describes a queue by its arguments and by the server's policies, as the management interface reports them. */
 export const managed = (
   name: string,
   told: { readonly arguments: Arguments; readonly policy: Arguments | undefined; readonly type?: Type | undefined },
@@ -110,7 +111,7 @@ export const managed = (
   }
 }
 
-/** Makes a queue from the arguments that the server's refusals name. Limit and policies are unknown. */
+/** Describes a queue by the arguments that the server's refusals name. Its limit and policies are unknown. */
 export const refused = (name: string, type: Type, args: Arguments): RabbitMqQueue => ({
   name,
   type,
@@ -120,7 +121,7 @@ export const refused = (name: string, type: Type, args: Arguments): RabbitMqQueu
   toldBy: "refusal"
 })
 
-/** Makes a queue from the options; `planned` are the arguments of its declaration. */
+/** Describes a queue by the options; `planned` are the arguments of its declaration. */
 export const ofOptions = (name: string, planned: Arguments, settings: Settings): RabbitMqQueue => {
   const own = settings.queues[name]?.arguments ?? {}
   const limit = smallest(own["x-delivery-limit"])
@@ -137,8 +138,9 @@ export const ofOptions = (name: string, planned: Arguments, settings: Settings):
 }
 
 /**
- * Returns the milliseconds by which the queue itself delays its `count`th failed return; `undefined` if it does not
- * delay. Servers before 4.3 accept the arguments and ignore them. https://www.rabbitmq.com/docs/quorum-queues
+ * Returns a function: for how many milliseconds the queue itself delays a message at its `count`th failed return. Returns
+ * `undefined` if the queue does not delay. Servers before 4.3 accept the arguments and ignore them.
+ * https://www.rabbitmq.com/docs/quorum-queues
  */
 export const delays = (
   { arguments: args, type }: Pick<RabbitMqQueue, "arguments" | "type">,
@@ -159,7 +161,7 @@ const maxLength = ({ arguments: args }: RabbitMqQueue): number | undefined =>
 const dropsHead = (found: RabbitMqQueue): boolean =>
   maxLength(found) !== undefined && (found.arguments["x-overflow"] ?? "drop-head") === "drop-head"
 
-/** Returns the error of a queue that cannot keep this policy, or any; `undefined` if it can. */
+/** Returns the error of a queue that cannot keep this policy, or no policy at all; `undefined` if the queue can. */
 export const refusal = (
   found: RabbitMqQueue,
   retry: RetryPolicy.RetryPolicy | undefined,

@@ -1,9 +1,10 @@
 /**
  * Stale objects: lists and removes Requeue's queues, exchanges and bindings that a configuration does not use any more.
  *
- * A separate entry, so programs that only consume or publish do not load it.
+ * This is a separate entry, so programs that only consume or publish do not load it.
  *
- * The management interface is required to remove them, and to list all of them: give its address as the option `management`.
+ * The management interface is required to remove stale objects, and to list all of them: give its address as the option
+ * `management`.
  *
  * @example
  * ```ts
@@ -49,8 +50,9 @@ export const stale = (
   Effect.scoped(Effect.flatMap(open(options), (cleaning) => cleaning.stale(requests, scope)))
 
 /**
- * Removes what {@link stale} lists, except objects in use. It moves their messages to where they belong, with the rest of
- * their delay. It takes 15 s or more. Interrupt it, by `signal` as well, and it restores what it has begun; run it again.
+ * Removes the objects that {@link stale} lists, except objects in use. It moves their messages to where they belong, with
+ * the rest of their delay. It takes 15 s or more. If you interrupt it, also by `signal`, it restores the objects that it
+ * has begun to remove; run it again.
  */
 export const clean = (
   requests: ReadonlyArray<Adapter.PlanRequest>,

@@ -62,7 +62,7 @@ describe("options", () => {
     ["rabbit hunter2", /^url .*the value is not a valid URL.*amqp:\/\/user/],
     ["http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
     ["amqp://", /the URL has no host/],
-    ["amqp://me:hunter2@host/a/b", /Write it as %2F/],
+    ["amqp://me:hunter2@host/a/b", /Write the slash as %2F/],
     ["amqp://me:hunter2%@host", /a % that encodes no character/],
     ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Allowed:/],
     [`amqp://me:hunter2@host/${"x".repeat(256)}`, /the virtual host has 256 bytes, AMQP carries at most 255/],
@@ -85,7 +85,7 @@ describe("options", () => {
   ])("refuse %s where it is no text, as YAML makes it of digits: %o", (field, given) => {
     const refused = decode({ url: "amqp://h", [field]: given } as RabbitMqOptions.Options)
     if (Result.isSuccess(refused)) assert.fail(field)
-    else assert.deepInclude(refused.failure, { field, detail: "must be text", remedy: "Put it in quotes" })
+    else assert.deepInclude(refused.failure, { field, detail: "must be text", remedy: "Put the value in quotes" })
   })
 
   it.each([
@@ -166,9 +166,9 @@ describe("options", () => {
   })
 
   it.each<[RabbitMqOptions.Tls, RegExp]>([
-    [{ ca: "/etc/ca.pem" }, /^tls\.ca .*must be PEM text.* Give the path of a file as caFile$/],
-    [{ cert: "a.pem", key: "b.pem" }, /^tls\.cert .*Give the path of a file as certFile$/],
-    [{ ca: ["-----BEGIN A", "/etc/ca.pem"] }, /^tls\.ca .*Give the path of a file as caFile$/],
+    [{ ca: "/etc/ca.pem" }, /^tls\.ca .*must be PEM text.* Set caFile to the path of a file$/],
+    [{ cert: "a.pem", key: "b.pem" }, /^tls\.cert .*Set certFile to the path of a file$/],
+    [{ ca: ["-----BEGIN A", "/etc/ca.pem"] }, /^tls\.ca .*Set caFile to the path of a file$/],
     [{ ca: Buffer.from("DER") }, /^tls\.ca .*must be PEM text/],
     [{ caFile: "/etc/ca.pem", ca: "-----BEGIN A" }, /^tls\.caFile .*ca is given as well/],
     [{ certFile: "/etc/cert.pem" }, /^tls\.certFile .*there is no key/]

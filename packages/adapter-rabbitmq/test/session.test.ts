@@ -70,6 +70,7 @@ describe("credit that falls because a message goes back", () => {
       queue: "q",
       toCommand: () => ({ _tag: command }),
       publish: () => Effect.succeed([]),
+      fork: Effect.runFork,
       settled: () => {}
     })
     const [receipt] = claimed as [Receipt, Receipt]

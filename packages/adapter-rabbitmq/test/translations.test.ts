@@ -363,7 +363,7 @@ describe("toBrokerError", () => {
     [
       `Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`,
       "QueueMissing",
-      /Create it/
+      /Create the queue/
     ],
     ["connect ECONNREFUSED 127.0.0.1:1", "ConnectionFailed", /host, port/],
     ["getaddrinfo ENOTFOUND nowhere.invalid", "ConnectionFailed", /host, port/],
@@ -383,7 +383,7 @@ describe("toBrokerError", () => {
     [
       `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - cannot declare queue 'q': queue limit in vhost 'small' (4) is reached"`,
       "AccessRefused",
-      /^Raise that limit, as max-queues/
+      /^Raise that limit, such as max-queues/
     ],
     [`Channel closed by server: 541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`, "ConnectionLost", /again/],
     ["Frame size 1345270062 exceeds maxFrameSize 67108864", "ConnectionFailed", /AMQP/],
@@ -457,7 +457,7 @@ describe("toBrokerError", () => {
   ])("of another port has the address: %s", (text, isMisconfigured) => {
     const error = toBrokerError(new Error(text), { operation: "connect", node: "h:15672" }, "ConnectionFailed")
     assert.match(error.detail, new RegExp(`^h:15672: ${text.split(" ")[0]}`))
-    assert.match(error.remedy ?? "", /15672 is that of HTTP/)
+    assert.match(error.remedy ?? "", /15672 is for HTTP/)
     assert.strictEqual(error.isMisconfigured, isMisconfigured)
   })
 

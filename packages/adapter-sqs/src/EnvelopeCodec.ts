@@ -1,13 +1,13 @@
 /**
- * Wraps a codec to read messages in the envelope of Amazon SNS or EventBridge. The envelope's attributes and facts
- * become headers that the handler sees.
+ * Wraps a codec to read messages in the envelope of Amazon SNS or EventBridge. The envelope's attributes and facts become
+ * headers that the handler sees.
  *
- * When to use: for a queue that is subscribed to a topic without raw message delivery, or that is the target of a rule.
- * They can be nested like the services: `sns(eventBridge(codec))` reads events that a rule has sent to a topic.
+ * When to use: for a queue that is subscribed to a topic without raw message delivery, or that is the target of a rule. The
+ * codecs can be nested like the services: `sns(eventBridge(codec))` reads events that a rule has sent to a topic.
  *
- * Any other body is bare, for example from raw message delivery, or sent directly to the queue: the inner codec reads
- * it with the message's own headers, unless `bare` is `refuse`. Sends are bare. Retries, dead letters and redrives keep
- * the envelope byte for byte.
+ * A body without an envelope is called bare, for example after raw message delivery, or if it was sent directly to the
+ * queue. The inner codec reads a bare body with the message's own headers, unless the option `bare` is `refuse`. Sends are
+ * bare. Retries, dead letters and redrives keep the envelope byte for byte.
  *
  * Signatures are not checked: the queue's policy controls which services may send to it.
  */
@@ -40,10 +40,10 @@ const kinds: OptionNames.Of<Options> = { bare: OptionKind.oneOf(["read", "refuse
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The content of an envelope. */
+/** The content of an envelope, with the headers that it gives to the message. */
 interface Content {
   readonly text: string
-  /** Chosen by the sender; the message's own headers take precedence. */
+  /** Headers that the sender chose; the message's own headers take precedence over them. */
   readonly attributes: Message.Headers
   /** Facts of the envelope, which take precedence over all other headers. */
   readonly facts: Message.Headers
@@ -152,9 +152,9 @@ const takeNotification: Take = (json) => {
 }
 
 /**
- * Reads notifications of Amazon SNS, and bare bodies. A body is a notification if it is a JSON object whose `Type` is
- * `Notification`, and whose `MessageId`, `TopicArn` and `Message` are text. The inner codec reads `Message`. A request
- * to confirm a subscription is undecodable.
+ * Makes a codec that reads notifications of Amazon SNS, and bodies without an envelope. A body is a notification if it is a
+ * JSON object whose `Type` is `Notification`, and whose `MessageId`, `TopicArn` and `Message` are text. The inner codec
+ * reads `Message`. A request to confirm a subscription is undecodable.
  *
  * | header | of the notification |
  * | --- | --- |
@@ -211,9 +211,9 @@ const takeEvent: Take = (json) => {
 }
 
 /**
- * Reads events of Amazon EventBridge, and bare bodies. A body is an event if it is a JSON object whose `id`, `source`
- * and `detail-type` are text, and whose `detail` is an object. The inner codec reads `detail`, serialized again:
- * numbers have JavaScript's precision.
+ * Makes a codec that reads events of Amazon EventBridge, and bodies without an envelope. A body is an event if it is a JSON
+ * object whose `id`, `source` and `detail-type` are text, and whose `detail` is an object. The inner codec reads `detail`,
+ * serialized again: numbers have JavaScript's precision.
  *
  * | header | of the event |
  * | --- | --- |
@@ -221,7 +221,7 @@ const takeEvent: Take = (json) => {
  * | `x-amz-event-time`, `x-amz-event-account`, `x-amz-event-region` | `time`, `account`, `region` |
  * | `x-amz-event-resources` | `resources`, as JSON |
  *
- * They take precedence over the message's own headers of these names.
+ * These headers take precedence over the message's own headers of the same names.
  *
  * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html
  *

@@ -1,15 +1,15 @@
 /**
- * Large bodies in the format of AWS' extended clients for Java and Python: the body is an object of S3, and the message
- * a pointer to it with the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` from older versions.
+ * Large bodies in the format of AWS' extended clients for Java and Python: the body is an object of S3, and the message a
+ * pointer to it with the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` from older versions.
  *
- * When to use: if the other side of the queue uses such a client. If both sides use Requeue, `ClaimCheck` with an
- * `S3Store` works with every broker.
+ * When to use: if the other side of the queue uses such a client. If both sides use Requeue, `ClaimCheck` with an `S3Store`
+ * works with every broker.
  *
  * Those libraries delete the object before its message: by default in Java, optionally in Python. Redeliveries, dead
- * letters and other queues of a topic then have a pointer to nothing. Turn that off (`cleanupS3Payload: false`) and
- * delete objects with a lifecycle rule of the bucket; this codec never deletes objects.
+ * letters and other queues of a topic then have a pointer to nothing. Turn that deletion off (`cleanupS3Payload: false`)
+ * and delete objects with a lifecycle rule of the bucket; this codec never deletes objects.
  *
- * They read objects as UTF-8, so the inner codec must write text.
+ * Those libraries read objects as UTF-8, so the inner codec must write text.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html
  * https://github.com/awslabs/amazon-sqs-java-extended-client-lib
@@ -26,9 +26,12 @@ import * as SqsNative from "./SqsNative.ts"
 export interface Options extends StoreOptions {
   /** Size in bytes above which a body is stored in S3. Default: 262,144. */
   readonly threshold?: ClaimCheck.Options["threshold"]
-  /** The fate of a message whose object is missing: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
+  /** How to treat a message whose object is missing: `"dead-letter"` or `"retry"`. Default: `"dead-letter"`. */
   readonly lost?: ClaimCheck.Options["lost"]
-  /** Whether to write the attribute of older versions, `SQSLargePayloadSize`. Both are read. Default: false. */
+  /**
+   * Whether to write the attribute of older versions, `SQSLargePayloadSize`. The codec reads both attributes. Default:
+   * false.
+   */
   readonly legacyAttribute?: boolean | undefined
 }
 

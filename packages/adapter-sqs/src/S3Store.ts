@@ -18,7 +18,7 @@ import { format, kinds, type Options, parse } from "./internal/s3.ts"
 
 export type { Client, Options } from "./internal/s3.ts"
 
-/** A pointer leads to a bucket that the store may not read. */
+/** The error of a pointer to a bucket that the store may not read. */
 export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
   readonly key: string
   /** The buckets that the store may read. */
@@ -34,7 +34,7 @@ export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
 const isMissing = (error: unknown): boolean => Object(error).name === "NoSuchKey"
 
 /**
- * Makes a store in a bucket. Its keys are `s3://<bucket>/<key>`.
+ * Makes a store in a bucket. The store's keys are `s3://<bucket>/<key>`.
  *
  * @throws RangeError when an option is unknown, of another kind or missing
  *

@@ -1,12 +1,12 @@
 /**
  * Requeue on Amazon SQS, standard and FIFO queues.
  *
- * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted: a
- * crash in between duplicates the message but never loses it. A delivery belongs to its consumer until the visibility
- * timeout, which is extended while a handler runs. SQS then redelivers an unsettled message.
+ * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted: a crash
+ * in between duplicates the message but never loses it. A delivery belongs to its consumer until the visibility timeout,
+ * which is extended while a handler runs. SQS then redelivers an unsettled message.
  *
  * SQS has no connection, so `onReconnect` is never called. While SQS is unreachable, polls are repeated with growing
- * pauses; the consumer's trouble and one log line report it.
+ * pauses; the consumer's health and one log line report the failure.
  */
 import {
   type Adapter,
@@ -116,7 +116,7 @@ export const make = (
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
 /**
- * The broker as a Layer. Fails as {@link make} does.
+ * Makes a Layer of the broker. It fails as {@link make} does.
  *
  * @example
  * ```ts
@@ -131,7 +131,7 @@ export const layer = (
   Layer.effect(Broker.Broker, make(options))
 
 /**
- * The broker as a Layer whose options come from Effect's Config.
+ * Makes a Layer of the broker whose options come from Effect's Config.
  *
  * @example
  * ```ts

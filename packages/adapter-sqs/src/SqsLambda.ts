@@ -1,22 +1,22 @@
 /**
  * AWS Lambda: a Requeue handler as the function of an SQS event source.
  *
- * The same policies as in a consumer decide: attempts from the message and SQS's count, retry delays (visibility, set
- * before the function responds), dead letters with their metadata, undecodable and permanent errors, `maxAge`. The
- * response names the messages that SQS must redeliver; the event source mapping deletes the others.
+ * The function applies the same policies as a consumer does: attempts from the message and SQS's count, retry delays
+ * (visibility, set before the function responds), dead letters with their metadata, undecodable and permanent errors,
+ * `maxAge`. The response names the messages that SQS must redeliver; the event source mapping deletes the others.
  *
  * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda treats every
- *   response as success and deletes messages that have failed; no event shows whether the mapping has it. If you are
- *   not sure, set `reportBatchItemFailures: false`: the function then deletes the messages that are done, and the
- *   invocation fails unless all are done.
- * - FIFO queues: of each group, the handler has one message at a time; a batch handler has all of them, in order. When
- *   a message is redelivered, so are the later ones of its group: the response names the first that failed and those
- *   after it.
- * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's timeout. A handler
- *   that still runs a second before the function's end is interrupted, and unfinished messages are redelivered at once.
- * - SQS also counts receives of messages that did not reach the handler, because the function ended or their group
- *   stopped. A function instance remembers such receives; another instance counts them as deliveries, of which the
- *   policy allows `maxDeliveries` on a standard queue. In the last second of the function, no handler starts.
+ *   response as success and deletes messages that have failed; no event shows whether the mapping has it. If you are not
+ *   sure, set `reportBatchItemFailures: false`: the function then deletes the messages that are done, and the invocation
+ *   fails unless all are done.
+ * - FIFO queues: the handler has one message of each group at a time; a batch handler has all messages of a group, in
+ *   order. When a message is redelivered, so are the later messages of its group: the response names the first message that
+ *   failed, and all after it.
+ * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's timeout. A handler that
+ *   still runs a second before the function's end is interrupted, and unfinished messages are redelivered at once.
+ * - SQS also counts receives of messages that did not reach the handler, because the function ended or their group stopped.
+ *   A function instance remembers such receives; another instance counts them as deliveries, of which the policy allows
+ *   `maxDeliveries` on a standard queue. In the last second of the function, no handler starts.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
@@ -101,7 +101,7 @@ export const makeBatch = <A = AnyBody, R = never>(
     )
   })
 
-/** A Lambda function, without Effect. */
+/** A Lambda function that returns a promise, for programs without Effect. */
 export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
 
 /** Makes a function that lives as long as the process. */
@@ -112,11 +112,11 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
 }
 
 /**
- * A Lambda function whose handler gets one message at a time, as a promise or an Effect.
+ * Makes a Lambda function whose handler gets one message at a time. The handler returns a promise or an Effect.
  *
- * Rejects with `ConfigurationError` for an event that is not from the queue, with `BrokerError` when a queue is
- * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message
- * is not done. Then SQS redelivers all messages of the event that are not deleted.
+ * Rejects with `ConfigurationError` for an event that is not from the queue, with `BrokerError` when a queue is missing or
+ * does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message is not done.
+ * Then SQS redelivers all messages of the event that are not deleted.
  *
  * @throws ConfigurationError when `sqs` or a policy cannot be used
  * @throws RangeError when an option is out of its range, or the handler is not a function
@@ -144,7 +144,7 @@ export const handler = <A = AnyBody>(
 ): Handler => promised(make(queue, options, handle))
 
 /**
- * A Lambda function whose handler gets batches. Throws and rejects as {@link handler} does.
+ * Makes a Lambda function whose handler gets batches. The function throws and rejects as that of {@link handler} does.
  *
  * @example
  * ```ts

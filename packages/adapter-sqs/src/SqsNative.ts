@@ -20,7 +20,7 @@ import type { Options, SqsNative } from "./internal/native.ts"
 export type { Attribute, Options, SqsNative } from "./internal/native.ts"
 
 /**
- * Makes the `native` options of a message for `send`, or for an entry of `sendBatch`.
+ * Makes native options for one message. Pass the result as the option `native` of `send`, or of an entry of `sendBatch`.
  *
  * @throws RangeError when an option is unknown, or SQS does not accept an attribute
  *

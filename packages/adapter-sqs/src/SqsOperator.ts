@@ -1,8 +1,8 @@
 /**
  * Tools for operators: create and verify a consumer's queues, and let SQS move dead letters back.
  *
- * They never delete anything. To count, browse, redrive with filters and purge on any broker, see
- * `DeadLetters` of `@requeue/operations`.
+ * These tools never delete anything. To count, browse, redrive with filters and purge on any broker, see `DeadLetters` of
+ * `@requeue/operations`.
  */
 import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -17,11 +17,11 @@ import * as SqsPlan from "./SqsPlan.ts"
 /** A queue and the policy of its consumer. */
 export interface Request {
   readonly queue: string
-  /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
+  /** The retry policy. Default: 3 retries without a delay, then the dead-letter queue `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
   /**
-   * The timeout of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
-   * Default: 0, for consumers, which extend their leases.
+   * The timeout of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter. Default: 0,
+   * because a consumer extends the visibility timeout itself.
    */
   readonly functionTimeout?: Delay.DurationInput | undefined
 }
@@ -79,8 +79,8 @@ export const verify = (
   )
 
 /**
- * Creates the missing queues of a consumer, and sets the planned redrive policy on a queue without one. Changes nothing
- * else. Fails if existing queues do not fit the policy.
+ * Creates the missing queues of a consumer, and sets the planned redrive policy on a queue without one. It changes nothing
+ * else, and fails if existing queues do not fit the policy.
  *
  * When to use: if consumers and producers run with `queues: "verify"` or `"use"`, without permission to create.
  *
@@ -104,7 +104,7 @@ export const create = (
     })
   )
 
-/** How SQS moves dead letters. */
+/** The options of {@link startMove}: where SQS moves dead letters, and how fast. */
 export interface MoveOptions {
   /**
    * The queue that the messages are moved to. Default: the only queue whose redrive policy names the dead-letter queue.
@@ -114,13 +114,13 @@ export interface MoveOptions {
   readonly rate?: number | undefined
 }
 
-/** A move task of SQS. Numbers are approximate. */
+/** A task of SQS that moves dead letters. Its numbers are approximate. */
 export interface Move {
   readonly status: "RUNNING" | "COMPLETED" | "CANCELLING" | "CANCELLED" | "FAILED"
   readonly moved: number
   /** Number of messages to move when the task began. */
   readonly total: number | undefined
-  /** Why the task has failed; `undefined` otherwise. */
+  /** Why the task has failed; `undefined` if it has not failed. */
   readonly failure: string | undefined
 }
 
@@ -155,7 +155,7 @@ const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<st
         source === undefined
           ? "no queue's redrive policy names it: SQS does not move its messages"
           : `it is the dead-letter queue of ${names.join(", ")}, and SQS does not know the source of Requeue's dead letters`,
-      remedy: `Use DeadLetters.redrive${source === undefined ? "" : ", which takes each letter back to its queue; or move all of them to one queue by the option to"}`
+      remedy: `Use DeadLetters.redrive${source === undefined ? "" : ', which sends each letter back to its queue. To move all letters to one queue, pass { to: "NAME" }'}`
     })
   })
 
@@ -168,11 +168,11 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
  * When to use: to move back a very large number of dead letters, all of them. Otherwise use `DeadLetters.redrive`: it
  * filters, has a dry run, guards against loops and reports its results. SQS's task:
  *
- * - requires that the queue is the dead-letter queue of another one, allows one task per queue at a time, and moves up
- *   to 500 messages per second, all to one queue;
- * - gives the messages new ids, ages and receive counts, but keeps Requeue's metadata. A dead letter of Requeue starts
- *   at attempt 1 again, and its next copy counts the redrive. A message that SQS itself had moved there keeps the
- *   attempts of its earlier copies, and has that many fewer left.
+ * - requires that the queue is the dead-letter queue of another one, allows one task per queue at a time, and moves up to
+ *   500 messages per second, all to one queue;
+ * - gives the messages new ids, ages and receive counts, but keeps Requeue's metadata. A dead letter of Requeue starts at
+ *   attempt 1 again, and its next copy counts the redrive. A message that SQS itself had moved there keeps the attempts of
+ *   its earlier copies, and has fewer attempts left by that number.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
  *
@@ -231,8 +231,8 @@ export const moves = (
   )
 
 /**
- * Stops the running move task of a dead-letter queue. Returns the approximate number of moved messages, 0 if none is
- * running. Moved messages are not moved back.
+ * Stops the running move task of a dead-letter queue, and returns the approximate number of moved messages. It returns 0 if
+ * no task is running. Moved messages are not moved back.
  */
 export const cancelMove = (
   deadLetterQueue: string,

@@ -14,16 +14,18 @@ import * as Sdk from "./internal/sdkOptions.ts"
 
 export type { SdkOptions } from "./internal/client.ts"
 
-/** Whether missing queues are created, all are compared with the plan, or they are only used. */
+/**
+ * How the adapter treats queues: it creates missing ones, only compares queues with the plan, or only uses them.
+ */
 export type Queues = "create" | "verify" | "use"
 
-/** Whether a retry blocks the other messages of its group, or is sent again after them. */
+/** Whether a retry blocks the other messages of its message group, or is sent again after them. */
 export type FifoRetry = "block" | "resend"
 
 const second = 1000
 const day = 86_400_000
 
-/** Durations that SQS accepts as whole seconds. */
+/** Makes the kind of a duration that SQS accepts in whole seconds. */
 const seconds = (min: number, max: number): OptionKind.OptionKind<number> => {
   const duration = Delay.kind(min, max)
   return {
@@ -66,9 +68,14 @@ export interface OtherOptions extends SdkOptions {
    * seconds; a number means milliseconds. Default: 30 seconds.
    */
   readonly visibilityTimeout?: Delay.DurationInput | undefined
-  /** With more messages in flight, retries become copies. 0 makes every retry a copy. Range: 0 to 120,000. Default: 60,000. */
+  /**
+   * Messages in flight above which retries become copies. 0 makes every
+   * retry a copy. Range: 0 to 120,000. Default: 60,000.
+   */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
-  /** A retry blocks its group (`block`), or goes to the end of its group (`resend`). Default: `block`. */
+  /**
+   * A retry blocks its group (`block`), or goes to the end of its group (`resend`). Default: `block`.
+   */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
   /**
    * Time limit of each of three attempts to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 5 seconds.
@@ -89,7 +96,9 @@ export interface OtherOptions extends SdkOptions {
    * milliseconds. Default: 14 days.
    */
   readonly deadLetterRetention?: Delay.DurationInput | undefined
-  /** Receives after which SQS dead-letters a message. Range: 1 to 1,000. Default: more than the policy needs. */
+  /**
+   * Receive count after which SQS dead-letters a message. Range: 1 to 1,000. Default: more than the policy needs.
+   */
   readonly maxReceiveCount?: Fields["maxReceiveCount"] | undefined
   /** Encryption of queues that the adapter creates: `sqs`, `none`, or the id or ARN of a KMS key. Default: `sqs`. */
   readonly encryption?: Fields["encryption"] | undefined
@@ -103,7 +112,7 @@ export interface OtherOptions extends SdkOptions {
   readonly sessionToken?: string | Redacted.Redacted | undefined
 }
 
-/** The options. Times are in milliseconds. */
+/** The options of an SQS broker. Times are in milliseconds. */
 export interface Options extends OtherOptions {
   /**
    * `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or `sqs://key:secret@host:port?region=eu-west-1`, with options
@@ -117,7 +126,10 @@ export interface Settings extends Omit<Fields, "maxReceiveCount"> {
   readonly address: Address.Address
   /** Options that pass the program's own objects to the SDK. */
   readonly sdk: SdkOptions
-  /** `undefined` for a number above the receives that the policy needs. */
+  /**
+   * The number of receives after which SQS dead-letters a message. `undefined` stands for a number above the receives that
+   * the policy needs.
+   */
   readonly maxReceiveCount: number | undefined
 }
 
@@ -136,7 +148,7 @@ const defaults = {
   tags: {}
 } as const satisfies Partial<Fields>
 
-/** Options that are decoded separately. The decoder needs their names to suggest them for misspelled options. */
+/** Names of options that are decoded separately. The decoder needs the names to suggest them for misspelled options. */
 const others = ["accessKeyId", "secretAccessKey", "sessionToken", "client", "credentials", "endpoint", "requestHandler"]
 
 const decodeFields = AdapterOptions.decoder("sqs", fields, ["url", ...others])
@@ -177,7 +189,9 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
     const [name] = broken
     const field = Reflect.get(options, name) === undefined ? "url" : name
     const detail = `${field === name ? "the value is" : `its ${name} is`} text ${Credentials.lineEnd}`
-    return Result.fail(refuse(field, detail, "Remove it, such as by trim() where it is read from a file"))
+    return Result.fail(
+      refuse(field, detail, "Remove the line end, for example by trim() if the value is read from a file")
+    )
   }
   const { parameters } = parsed.success
   const misplaced = others.find((name) => name in parameters)
@@ -204,7 +218,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   }
   if (settings.deadLetterRetention < settings.retention) {
     const detail = `${Delay.format(settings.deadLetterRetention)} is less than retention: a dead letter keeps its age`
-    return Result.fail(refuse("deadLetterRetention", detail, "Set it to retention or more"))
+    return Result.fail(refuse("deadLetterRetention", detail, "Set deadLetterRetention to retention or more"))
   }
   return Result.succeed(settings)
 }

@@ -68,7 +68,10 @@ const letters: { readonly [R in Role]: ReadonlyArray<string> } = {
   ]
 }
 
-/** A consumer checks whether SQS moves messages to its queue: these arrive with a receive count. */
+/**
+ * Returns the call with which a consumer checks whether SQS moves messages to its queue. Such messages arrive with a
+ * receive count.
+ */
 const asks = ({ mode }: Plan, role: Role): ReadonlyArray<string> =>
   role === "consumer" && mode !== "use" ? ["ListDeadLetterSourceQueues"] : []
 

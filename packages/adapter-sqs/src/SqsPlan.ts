@@ -21,10 +21,10 @@ import type { Settings } from "./SqsOptions.ts"
 
 export { type Attributes, type Finding, type Found, type Plan, type Queue, verify }
 
-/** The queues of a consumer or producer, by the program's names. */
+/** The queues of a consumer or producer, by their names in the program. */
 export interface Request {
   readonly queue: string
-  /** The policy of a consumer. Default: none, as for a producer. */
+  /** The retry policy of a consumer. Default: none, as for a producer. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** All dead-letter queues of the policy; `RetryPolicy.deadLetterQueues` returns them. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
@@ -39,7 +39,10 @@ const seconds = (millis: number): string => String(millis / 1000)
 const encryption = ({ encryption: key }: Settings): Attributes =>
   key === "sqs" || key === "none" ? { SqsManagedSseEnabled: String(key === "sqs") } : { KmsMasterKeyId: key }
 
-/** Deduplication and throughput quota per message group: groups do not slow each other down. */
+/**
+ * Attributes that give each message group its own deduplication and throughput quota, so groups do not slow each other
+ * down.
+ */
 const highThroughput: Attributes = {
   FifoQueue: "true",
   ContentBasedDeduplication: "false",
@@ -150,13 +153,15 @@ const mismatch = (
   if (other >= 0) {
     const kind = (isFifo: boolean) => (isFifo ? "FIFO" : "standard")
     const detail = `${deadLetterQueues[other]} is a ${kind(!fifo)} queue, ${queue} a ${kind(fifo)} one: SQS requires both to be of the same kind`
-    const remedy = fifo ? "End its name in .fifo" : "Give it a name without .fifo"
+    const remedy = fifo
+      ? "End the dead-letter queue's name in .fifo"
+      : "Give the dead-letter queue a name without .fifo"
     return refuse(queue, "retry.deadLetter", detail, remedy)
   }
   const same = letters.findIndex((letter) => letter.name === name)
   if (same < 0) return undefined
   const detail = `${deadLetterQueues[same]} and ${queue} are both called ${name} on SQS`
-  return refuse(queue, "retry.deadLetter", detail, "Give it another name")
+  return refuse(queue, "retry.deadLetter", detail, "Give the dead-letter queue another name")
 }
 
 const tooLong = (
@@ -173,7 +178,9 @@ const tooLong = (
         "Raise retention (14 days at most), or set retry.maxAge below it"
       )
 
-/** A message keeps its position in a FIFO queue only while it is hidden. */
+/**
+ * Returns the error of a retry that is too late: a message keeps its position in a FIFO queue only while it is hidden.
+ */
 const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError.ConfigurationError | undefined => {
   const delay = Retention.longestDelay(retry)
   if (delay <= Limits.hide) return undefined
@@ -225,7 +232,7 @@ const notes = (
   return lines
 }
 
-/** Returns the value of `RedrivePolicy`, with which SQS moves messages that kill every consumer. */
+/** Returns the value of `RedrivePolicy`. With it, SQS moves messages that kill every consumer. */
 export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
   JSON.stringify({ deadLetterTargetArn: targetArn, maxReceiveCount: redrive?.maxReceiveCount })
 
@@ -233,8 +240,8 @@ export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
 export const allowedSources = 10
 
 /**
- * Returns the value of `RedriveAllowPolicy`, with which a dead-letter queue accepts messages that SQS moves only from
- * these queues.
+ * Returns the value of `RedriveAllowPolicy`. With it, a dead-letter queue accepts messages that SQS moves only from these
+ * queues.
  */
 export const redriveAllowPolicy = (sourceArns: ReadonlyArray<string>): string =>
   JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: sourceArns })

@@ -1,7 +1,7 @@
 /**
  * Functions on AWS Lambda: `SqsLambda`.
  *
- * A separate entry point: a function needs AWS' SDK before its first event, other programs only when they make their
- * broker.
+ * This is a separate entry point, because a function needs AWS' SDK before its first event. Other programs load the SDK
+ * when they make their broker.
  */
 export * as SqsLambda from "./SqsLambda.ts"

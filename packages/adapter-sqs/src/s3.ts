@@ -1,8 +1,7 @@
 /**
- * Large bodies in Amazon S3: `S3Store`, for queues of any broker, and `ExtendedClient`, in the format of AWS'
- * libraries.
+ * Large bodies in Amazon S3: `S3Store`, for queues of any broker, and `ExtendedClient`, in the format of AWS' libraries.
  *
- * A separate entry point, because few queues need it. The program provides the S3 client.
+ * This is a separate entry point, because few queues need it. The program provides the S3 client.
  */
 export * as ExtendedClient from "./ExtendedClient.ts"
 export * as S3Store from "./S3Store.ts"

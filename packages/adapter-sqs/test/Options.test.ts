@@ -85,7 +85,7 @@ describe("options", () => {
     ["sqs hunter2", /^url .*the value is not a valid URL.*sqs:\/\/<region>/],
     ["http://me:hunter2@host", /scheme http: is not sqs:/],
     ["sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
-    ["sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
+    ["sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /an access key requires its secret/],
     ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /a parameter that is not an option.*Allowed:/],
     ["sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000", /visibilityTimeout/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {

@@ -142,7 +142,7 @@ describe("what a queue becomes", () => {
 describe("what is refused", () => {
   test.each([
     ["orders", { deadLetter: "bad.fifo" }, {}, "retry.deadLetter", "bad.fifo is a FIFO queue, orders a standard one"],
-    ["orders.fifo", { deadLetter: "letters" }, {}, "retry.deadLetter", "End its name in .fifo"],
+    ["orders.fifo", { deadLetter: "letters" }, {}, "retry.deadLetter", "End the dead-letter queue's name in .fifo"],
     ["orders.dlq", { deadLetter: "orders-dlq" }, {}, "retry.deadLetter", "are both called orders-dlq on SQS"],
     ["or ders", {}, {}, "queue", "letters, digits, hyphens"],
     ["orders", { deadLetter: "or ders" }, {}, "retry.deadLetter", "letters, digits, hyphens"],

@@ -636,7 +636,7 @@ describe("toBrokerError", () => {
         "write EPROTO 00000000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number"
       ),
       "ConnectionFailed",
-      /no TLS on this port.*tls=true/
+      /not support TLS on this port.*tls=true/
     ]
   ])("of the network has a remedy: %s", (_, cause, reason, remedy) => {
     const error = toBrokerError(cause, { operation: "publish" })
@@ -684,7 +684,7 @@ describe("toBrokerError", () => {
 
   it("says what to do", () => {
     const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })
-    assert.include(error.message, "Check access key and secret")
+    assert.include(error.message, "Check the access key and secret")
   })
 })
 

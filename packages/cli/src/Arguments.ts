@@ -3,14 +3,17 @@ import * as Effect from "effect/Effect"
 import { UsageError } from "./UsageError.ts"
 
 /**
- * Whether a word that begins with `-` is a value. The parser reads `-2h` as `-2` and `-h`, and `-h` shows the help with
- * exit code 0, which a script would take for success. `-h` must be a separate word.
+ * Whether a word that begins with `-` is the value of the flag before it. The parser reads `-2h` as `-2` and `-h`, and `-h`
+ * shows the help with exit code 0, which a script would take for success. `-h` must be a separate word.
  */
 const isValue = (word: string): boolean => /^-(?:[\d.]|[^-=]*h)./.test(word) || /^-[^-=]+h$/.test(word)
 
 const isFlag = (word: string | undefined): word is string => /^--?[a-z][\w-]*$/i.test(word ?? "")
 
-/** Joins such a value to the flag before it, and refuses it if there is none. Words after `--` stay unchanged. */
+/**
+ * Joins a value such as `-2h` to the flag before it, and refuses the value if no flag precedes it. Words after `--` stay
+ * unchanged.
+ */
 export const read = (args: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, UsageError> => {
   const end = args.includes("--") ? args.indexOf("--") : args.length
   const words: Array<string> = []

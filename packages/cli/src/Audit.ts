@@ -1,7 +1,7 @@
 /**
- * The audit of operations on dead letters: a line of JSON when an operation begins, one for each letter before it
- * leaves, and one when it ends, in a file or on standard error. An operation whose first line cannot be written does not
- * begin, and a letter whose line cannot be written stays.
+ * Writes the audit of operations on dead letters to a file or to standard error, in lines of JSON: one when an operation
+ * begins, one for each letter before it leaves, and one when the operation ends. An operation whose first line cannot be
+ * written does not begin, and a letter whose line cannot be written stays.
  */
 import { AuditLine, DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
@@ -39,7 +39,7 @@ export const flags = {
   )
 }
 
-/** The values of the flags. */
+/** The values of the audit's flags. */
 export interface Flags {
   readonly audit: Option.Option<string>
   readonly operator: Option.Option<string>
@@ -54,18 +54,18 @@ export interface Operation {
   readonly broker: string
   readonly queues: ReadonlyArray<string>
   readonly filters: LetterFilter.Filter
-  /** Further options, for JSON. */
+  /** Further options of the operation, as values for JSON. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** The end of an operation, from its report. */
+/** The end of an operation, made from its report. */
 export interface Outcome {
   /** `done`, or why it stopped: `stop-at`, `wait`, `abort`. */
   readonly outcome: string
   readonly queues: ReadonlyArray<unknown>
 }
 
-/** The user of the operating system. */
+/** Returns the name of the operating system's user. */
 export const user = (): string => {
   try {
     return userInfo().username
@@ -89,8 +89,9 @@ const isTorn = (file: number): boolean => {
 }
 
 /**
- * Appends a line, and syncs it to disk. It first ends an incomplete line before it, for example from a full disk. It never
- * waits: a pipe that no program reads, or that is full, is an error. Windows has no such pipes, and no flag for them.
+ * Appends a line to a file, and syncs it to disk. If the file ends with an incomplete line, for example from a full disk,
+ * it ends that line first. It never waits: a pipe that no program reads, or that is full, is an error. Windows has no such
+ * pipes, and no flag for them.
  */
 const appendTo = (file: string, line: string): void => {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR, O_WRONLY } = constants
@@ -107,11 +108,14 @@ const appendTo = (file: string, line: string): void => {
 
 type Event = "begin" | "end"
 
-/** The error of a line that was not written. */
+/** Returns the error of an audit line that was not written. */
 const refused = (event: Event, line: string, error: unknown): UsageError =>
   new UsageError({
     detail: `--audit: ${why(error)}`,
-    remedy: event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
+    remedy:
+      event === "begin"
+        ? "Nothing was done. Give --audit a file that can be written"
+        : `Add this line to the audit: ${line.trim()}`
   })
 
 const why = (error: unknown): string => {
@@ -129,8 +133,8 @@ const writing = (file: string) =>
   }))
 
 /**
- * Returns the audit of the letters of each queue: it writes a line for each before it leaves. `undefined` without the flag
- *.
+ * Returns the audit of a queue's letters, which writes a line for each letter before it leaves. Without the flag `--audit`,
+ * it returns `undefined` for every queue.
  */
 export const ofLetters = (
   { audit, operator }: Flags,
@@ -152,8 +156,9 @@ export const ofLetters = (
   })
 
 /**
- * Runs an operation between its two lines. `outcome` is called when it has ended, in any way. An operation that fails
- * or is interrupted has that `outcome`, and the error; one that a second Ctrl-C ended at once is `abandoned`.
+ * Runs an operation, and writes the audit lines for its beginning and its end. `outcome` makes the last line after the
+ * operation has ended in any way. If the operation fails or is interrupted, that line has the error as well. If a second
+ * Ctrl-C ends the operation at once, its outcome is `abandoned`.
  */
 export const around =
   ({ audit, operator }: Flags, operation: Operation, outcome: () => Outcome) =>

@@ -3,7 +3,7 @@ import type { Message } from "@requeue/core"
 import { gunzipSync, inflateSync } from "node:zlib"
 import * as Printable from "./Printable.ts"
 
-/** The most bytes that a body is inflated to: a few kilobytes may hold gigabytes. */
+/** The largest number of bytes that a body may have after decompression: a few kilobytes may hold gigabytes. */
 const maxOutputLength = 16 * 1024 * 1024
 
 const inflates: ReadonlyMap<string | undefined, typeof gunzipSync> = new Map([
@@ -11,7 +11,7 @@ const inflates: ReadonlyMap<string | undefined, typeof gunzipSync> = new Map([
   ["deflate", inflateSync]
 ])
 
-/** The decompressed body, if its headers name the compression and are right; else the body itself. */
+/** Returns the decompressed body if the headers name its compression correctly; otherwise the body itself. */
 export const plain = ({
   body,
   headers
@@ -28,7 +28,7 @@ export const plain = ({
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** Decodes bytes as UTF-8; `undefined` if they are not text. */
+/** Decodes bytes as UTF-8; returns `undefined` if they are not text. */
 const textOf = (bytes: Uint8Array): string | undefined => {
   try {
     return decoder.decode(bytes)
@@ -57,7 +57,7 @@ export const show = (bytes: Uint8Array): string => {
 /** Shows bytes in one line of at most `width` characters; default 120. */
 export const line = (bytes: Uint8Array, width = 120): string => Printable.line(show(bytes), width)
 
-/** The broker's native facts of a message as a JSON value; bytes in them become `{ base64 }`. */
+/** Returns the broker's native facts of a message as a JSON value. Bytes in the facts become `{ base64 }`. */
 export const plainFacts = (facts: unknown): unknown => {
   if (facts instanceof Uint8Array) return { base64: Buffer.from(facts).toString("base64") }
   if (Array.isArray(facts)) return facts.map(plainFacts)

@@ -1,6 +1,6 @@
 /**
- * An operator that lists and removes stale objects. Only RabbitMQ has such objects, so the port of adapters has no members for
- * them: the command line checks the adapter's operator for them.
+ * Finds the operations that list and remove stale objects. Only RabbitMQ has such objects, so the port of adapters does not
+ * have these operations. The command line checks whether the adapter's operator has them.
  */
 import type { BrokerError, ConfigurationError } from "@requeue/core"
 import type { Adapter } from "@requeue/core/port"
@@ -14,9 +14,9 @@ import type * as Target from "./Target.ts"
 export interface StaleObject {
   readonly kind: string
   readonly name: string
-  /** Its messages; `undefined` for an exchange or a binding. */
+  /** The number of messages in the object; `undefined` for an exchange or a binding. */
   readonly messages: number | undefined
-  /** Why it is stale. */
+  /** Why the object is stale. */
   readonly claim: string
 }
 
@@ -34,13 +34,13 @@ interface Scope {
 type Requests = ReadonlyArray<Adapter.PlanRequest>
 type Failure = BrokerError.BrokerError | ConfigurationError.ConfigurationError
 
-/** Stale objects, and what the list leaves out. */
+/** Stale objects, and notes on objects that the list leaves out. */
 export interface Listing {
   readonly objects: ReadonlyArray<StaleObject>
   readonly notes: ReadonlyArray<string>
 }
 
-/** The members of an operator that cleans. */
+/** The operations of an operator that lists and removes stale objects. */
 export interface Cleaner {
   readonly stale: (requests: Requests, scope: Scope) => Effect.Effect<Listing, Failure>
   readonly clean: (
@@ -50,7 +50,7 @@ export interface Cleaner {
   ) => Effect.Effect<{ readonly objects: ReadonlyArray<Cleaned>; readonly moved: number }, Failure>
 }
 
-/** The operator with its cleaning members; `undefined` for an adapter without stale objects. */
+/** Returns the operator if it can clean; `undefined` for an adapter without stale objects. */
 export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | undefined => {
   const { clean, stale }: Partial<Record<keyof Cleaner, unknown>> = Object(operator)
   return typeof clean === "function" && typeof stale === "function"
@@ -58,10 +58,12 @@ export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | u
     : undefined
 }
 
-/** Whether a command acts on all queues of a configuration: only then are shared delays known to be stale. */
+/**
+ * Whether a command acts on all queues of a configuration. Only then is it known that a shared delay queue is stale.
+ */
 export const isWhole = ({ queue, url }: Target.Flags): boolean => queue.length === 0 && Option.isNone(url)
 
-/** Objects that these queues do not use; none for an adapter without stale objects. */
+/** Lists objects that these queues do not use; none for an adapter without stale objects. */
 export const listed = (operator: Adapter.Operator, requests: Requests, scope: Scope): Effect.Effect<Listing, Failure> =>
   of(operator)?.stale(requests, scope) ?? Effect.succeed({ objects: [], notes: [] })
 
@@ -74,7 +76,7 @@ const row = ({ claim, kind, messages, name }: StaleObject): ReadonlyArray<string
   claim
 ]
 
-/** The list as text; empty if nothing is stale. */
+/** Formats the list as text; the text is empty if nothing is stale. */
 export const text = ({ notes, objects }: Listing): string =>
   objects.length === 0
     ? ""
@@ -84,7 +86,7 @@ export const text = ({ notes, objects }: Listing): string =>
         ...notes.map((note) => `note: ${note}`)
       ].join("\n")
 
-/** The outcomes of a removal, as text. */
+/** Formats the outcomes of a removal as text. */
 export const outcomes = (objects: ReadonlyArray<Cleaned>, paint: Service["paint"]): string =>
   Table.format(
     ["", "object", "name", "why"],

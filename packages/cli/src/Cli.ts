@@ -59,7 +59,10 @@ const LogFormat = GlobalFlag.Setting("log-format")({
   )
 })
 
-/** Whether log lines are JSON, before the arguments are parsed: log lines may precede an error in the arguments. */
+/**
+ * Whether log lines are JSON. This is decided before the arguments are parsed, because log lines may precede an error in
+ * the arguments.
+ */
 const logsJson = (args: ReadonlyArray<string>): boolean =>
   args.some((word, index) => word === "--log-format=json" || (word === "json" && args[index - 1] === "--log-format"))
 
@@ -90,12 +93,15 @@ const root = Command.make("requeue").pipe(
   Command.withGlobalFlags([Json, LogFormat])
 )
 
-/** Leaves mistakes in the arguments to `explain`, which needs one line. Shows the help only on request. */
+/** Shows the help only on request. Mistakes in the arguments are left to `explain`, which prints them in one line. */
 const presenter: CliOutput.Presenter = {
   present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
 }
 
-/** Explains an error in one line with its remedy; `undefined` if there is none, or if the command has printed it. */
+/**
+ * Explains an error in one line with its remedy. Returns `undefined` if the error needs no text, or if the command has
+ * printed it.
+ */
 const explain = (error: unknown): string | undefined => {
   if (error instanceof Problem || (error instanceof OutputFailed && error.isReaderGone)) return undefined
   if (!CliError.isCliError(error)) return Failure.summarize(error).message
@@ -106,7 +112,7 @@ const explain = (error: unknown): string | undefined => {
   return `${text}. Try ${error.commandPath.join(" ")} --help`
 }
 
-/** Further fields of an error in JSON, for scripts. */
+/** Returns further fields of an error in JSON, for scripts. */
 const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
   if (error instanceof DeadLetters.DeadLettersStopped) {
@@ -128,7 +134,7 @@ const details = (error: unknown) => {
 
 const errorLine = (message: string, reason: string): string => JSON.stringify({ error: { message, reason } })
 
-/** Prints that the result is unknown when a program is abandoned. */
+/** Runs a program. If it is abandoned, prints that the result is unknown. */
 const abandonable =
   (json: boolean) =>
   <A, E, R>(program: Effect.Effect<A, E, R>) =>

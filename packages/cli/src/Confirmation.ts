@@ -1,4 +1,4 @@
-/** The question before a command does something irreversible. */
+/** Asks before a command does something irreversible. */
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import { createInterface } from "node:readline/promises"

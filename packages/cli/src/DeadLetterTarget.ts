@@ -1,4 +1,4 @@
-/** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those in `--dlq`. */
+/** Finds the dead-letter queues that a command acts on: those of the queues in `--queue`, or those in `--dlq`. */
 import { Broker, RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import { KnownQueues } from "@requeue/core/port"
@@ -36,13 +36,13 @@ export interface Flags extends Target.Flags {
   readonly force?: ReadonlyArray<string>
 }
 
-/** A broker, and the dead-letter queues there. */
+/** A broker, and the dead-letter queues that a command acts on. */
 export interface DeadLetterTarget extends Target.Place {
-  /** At least one. */
+  /** The dead-letter queues, at least one. */
   readonly queues: ReadonlyArray<string>
-  /** The queues of `--queue`, whose policies name the dead-letter queues. */
+  /** The queues of `--queue`, whose policies name the dead-letter queues; none with `--dlq`. */
   readonly of: ReadonlyArray<Target.Queue>
-  /** Returns the confirmation of `--force` for a queue, if there is one. */
+  /** Returns the option `force` for a queue that `--force` confirms; otherwise no option. */
   readonly forced: (queue: string) => { readonly force?: string }
 }
 
@@ -54,7 +54,7 @@ export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
 export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
     if (dlq.length > 0 && flags.queue.length > 0) {
-      const remedy = "Give --dlq for these dead-letter queues, or --queue for those of a queue"
+      const remedy = "Give --dlq with dead-letter queues, or --queue with the queue that they belong to"
       return yield* new UsageError({ detail: "--queue and --dlq do not go together", remedy })
     }
     const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
@@ -91,7 +91,7 @@ export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
     )
   })
 
-/** Refuses a target queue that is the letters' own, or that is missing and must not be created. */
+/** Refuses a target queue that already has the letters, or that is missing and must not be created. */
 export const destination = Effect.fnUntraced(function* (
   { configured, queues }: DeadLetterTarget,
   to: string | undefined,
@@ -101,13 +101,13 @@ export const destination = Effect.fnUntraced(function* (
   if (queues.includes(to)) {
     return yield* new UsageError({
       detail: `--to: ${to} is the dead-letter queue itself`,
-      remedy: "Give another queue"
+      remedy: "Give another queue with --to"
     })
   }
   if (to === "discard") {
     return yield* new UsageError({
       detail: "--to: discard is not a queue; in a policy it means that no dead letter is kept",
-      remedy: "Give a queue, or remove letters with dead-letters purge"
+      remedy: "Give a queue with --to, or remove letters with requeue dead-letters purge"
     })
   }
   if (mayCreate) return
@@ -115,14 +115,14 @@ export const destination = Effect.fnUntraced(function* (
   yield* Existing.check([to], { known, besides: "Give --create to create a queue that no consumer reads yet" })
 })
 
-/** Returns the queues with their numbers of letters, for a question. */
+/** Formats the queues with their numbers of letters, for a question. */
 export const waiting = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
   Effect.map(
     Effect.forEach(all, ({ count, queue }) => Effect.map(count, (n) => `${queue} (${n ?? "unknown"} wait)`)),
     (each) => each.join(", ")
   )
 
-/** Returns the errors of the parts of the broker that do not answer, and where the command did nothing. */
+/** Returns the errors of the parts of the broker that do not answer. The command did nothing there. */
 export const missing = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
   Effect.map(
     Effect.forEach(all, (letters) => letters.missing),

@@ -41,10 +41,13 @@ export type Subject = Pick<DelayedMessages.DelayedMessage, "id" | "due" | "histo
 const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
   Option.isNone(asked) || test(asked.value)
 
-/** The error of the last failed attempt; empty if there is none. */
+/** Returns the error of the last failed attempt; an empty text if no attempt has failed. */
 export const errorOf = ({ history }: Pick<Subject, "history">): string => history.at(-1)?.error ?? ""
 
-/** Whether a message passes the filter. One without a due time passes no filter by time. `now` is in milliseconds since 1970. */
+/**
+ * Returns whether a message passes the filter. A message without a due time passes no filter by time. `now` is in
+ * milliseconds since 1970.
+ */
 export const matches =
   ({ dueAfter, dueWithin, error, id }: Filter, now: number) =>
   (message: Subject): boolean => {
@@ -57,6 +60,6 @@ export const matches =
     )
   }
 
-/** Whether all messages pass the filter. */
+/** Whether the filter is empty, so every message passes. */
 export const isEmpty = ({ dueAfter, dueWithin, error, id }: Filter): boolean =>
   id.length === 0 && Option.isNone(error) && [dueWithin, dueAfter].every(Option.isNone)

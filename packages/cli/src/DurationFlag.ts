@@ -2,7 +2,7 @@
 import { Delay } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 
-/** Makes a flag for a duration above 0 and up to `max` milliseconds. Its value is in milliseconds. */
+/** Makes a flag for a duration above 0 and up to `max` milliseconds. The flag's value is in milliseconds. */
 export const make = (name: string, max: number): Flag.Flag<number> =>
   Flag.String(name).pipe(
     Flag.withMetavar("DURATION"),

@@ -1,4 +1,4 @@
-/** The user's editor: `$VISUAL`, else `$EDITOR`, else, on a terminal only, vi. */
+/** Runs the user's editor: `$VISUAL`, else `$EDITOR`, else vi, but vi only on a terminal. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -7,17 +7,17 @@ import { dirname, join } from "node:path"
 import { Process, type Service } from "./Process.ts"
 import { UsageError } from "./UsageError.ts"
 
-/** A text that was edited. */
+/** A text after the user has edited it. */
 export interface Edited {
   readonly text: string
-  /** Its file, which other users cannot read. */
+  /** The file of the text, which other users cannot read. */
   readonly file: string
 }
 
 const failure = (detail: string): UsageError =>
   new UsageError({ detail, remedy: "Nothing was changed. Set EDITOR to an editor that waits until you are done" })
 
-/** Milliseconds that an interrupted editor has to end. */
+/** Milliseconds that an interrupted editor has to end itself. */
 const endTimeout = 1_000
 
 /**
@@ -53,7 +53,7 @@ const run = (command: string, file: string, { env, stderr, stdin, stdout }: Serv
     })
   })
 
-/** The editor's command. */
+/** Finds the editor's command. */
 const command = Effect.gen(function* () {
   const { env, stdin, stdout } = yield* Process
   const given = env["VISUAL"] || env["EDITOR"]
@@ -82,6 +82,6 @@ export const edit = (text: string): Effect.Effect<Edited, UsageError, Process> =
     return yield* Effect.onError(edited, () => remove(file))
   })
 
-/** Removes the file of a text that was edited. */
+/** Removes the file of an edited text. */
 export const remove = (file: string): Effect.Effect<void> =>
   Effect.sync(() => rmSync(dirname(file), { recursive: true, force: true }))

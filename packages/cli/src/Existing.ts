@@ -1,36 +1,41 @@
-/** Checks that queues exist. The error for one that does not suggests the nearest name. */
+/** Checks that queues exist. The error for a missing queue suggests the most similar name. */
 import { Broker, BrokerError } from "@requeue/core"
 import { OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
-/** The most names to list if none is similar. */
+/** The largest number of names to list if no name is similar. */
 const most = 10
 
-/** `intro` introduces the names: those that the broker lists, or else the configured ones. */
+/**
+ * Returns the advice for a missing queue. `intro` introduces the names, which the broker lists, or which are configured.
+ */
 const remedy = (name: string, names: ReadonlyArray<string>, intro: string): string => {
   const meant = OptionNames.nearest(name, names)
   if (meant !== undefined) return `Did you mean ${meant}?`
   const others = names.length > most ? ` and ${names.length - most} others` : ""
-  return names.length === 0 ? "Check its name on the broker" : `${intro} ${names.slice(0, most).join(", ")}${others}`
+  return names.length === 0
+    ? "Check the name of the queue on the broker"
+    : `${intro} ${names.slice(0, most).join(", ")}${others}`
 }
 
-/** How to advise on a queue that is missing. */
+/** The basis of the advice on a missing queue. */
 export interface Advice {
-  /** Names of the configuration. */
+  /** The names of queues in the configuration. */
   readonly known: ReadonlyArray<string>
-  /** Whether the queues are dead-letter queues: then no other queue is suggested. Default: false. */
+  /** Whether the missing queues are dead-letter queues. Then only dead-letter queues are suggested. Default: false. */
   readonly isDead?: boolean
-  /** A sentence to add. Default: none. */
+  /** A sentence to add to the advice. Default: none. */
   readonly besides?: string
 }
 
-/** Whether the name of a queue, which no configuration has, is that of a dead-letter queue. */
+/** Whether a name that no configuration has looks like that of a dead-letter queue. */
 const isDeadName = (name: string): boolean => /dlq|dead|parked/i.test(name)
 
 /**
- * Fails with `QueueMissing` if the broker reports that it does not have one of the queues. It creates no queue. The error
- * suggests the nearest of the names that the broker lists; if it lists none, of the known names.
+ * Fails with `QueueMissing` if the broker reports that one of the queues does not exist. It creates no queue. The error
+ * suggests the most similar name that the broker lists. If the broker lists no names, it suggests a name of the
+ * configuration.
  */
 export const check = Effect.fnUntraced(function* (
   queues: ReadonlyArray<string>,
@@ -44,7 +49,7 @@ export const check = Effect.fnUntraced(function* (
     // Never suggest a configured name that the broker does not have.
     const names = [...known.filter((name) => listed?.includes(name) ?? true), ...(listed ?? [])]
     const advice = known.includes(queue)
-      ? "It is configured and does not exist yet: run requeue create"
+      ? "The queue is configured, but not created yet: run requeue create"
       : remedy(
           queue,
           [...new Set(names)].filter((name) => name !== queue && (!isDead || known.includes(name) || isDeadName(name))),

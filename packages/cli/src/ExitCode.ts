@@ -5,13 +5,13 @@ import { OutputFailed } from "./OutputFailed.ts"
 import { Problem } from "./Problem.ts"
 
 export const ok = 0
-/** A command found a problem: an impossible policy, a missing queue, a letter that the broker refuses. */
+/** The code if a command found a problem: an impossible policy, a missing queue, a letter that the broker refuses. */
 const problem = 1
-/** Wrong arguments, or a wrong configuration. */
+/** The code for wrong arguments, or for a wrong configuration. */
 const misused = 2
-/** The broker cannot be reached, or refuses access. */
+/** The code if the broker cannot be reached, or refuses access. */
 export const unreachable = 3
-/** A mistake in this program. */
+/** The code for a mistake in this program. */
 export const defect = 70
 
 export const interrupted = 130

@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { Output } from "./Output.ts"
 
-/** Aborted by a second Ctrl-C: the program ends at once. */
+/** A signal that a second Ctrl-C aborts: the program then ends at once. */
 export const Abandonment = Context.Reference<AbortController>("@requeue/cli/Abandonment", {
   defaultValue: () => new AbortController()
 })
 
-/** Runs an effect. If it is abandoned meanwhile, calls `lastWords`, which must not wait. */
+/** Runs an effect. If the program is abandoned meanwhile, calls `lastWords`, which must not wait. */
 export const withLastWords =
   (lastWords: () => void) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -25,9 +25,9 @@ export const withLastWords =
     })
 
 /**
- * Runs work that an interruption stops between two steps: the work gets a signal, and ends when it is aborted. So no
- * published letter is left unremoved. `onStop` gets the result of interrupted work; if the work
- * fails then, its error is printed.
+ * Runs work that Ctrl-C stops between two steps: Ctrl-C aborts a signal, and the work ends at its next step. So no
+ * published letter is left unremoved. `onStop` gets the result of interrupted work. If the work fails after the signal, its
+ * error is printed.
  */
 export const gently = <A, E, R>(
   work: (signal: AbortSignal) => Effect.Effect<A, E, R>,
@@ -47,10 +47,10 @@ export const gently = <A, E, R>(
     )
   })
 
-/** How to go on after an interruption, if finished work stays done. */
+/** Advises how to go on after an interruption. It requires that finished work stays done. */
 export const goOn = "To go on, run the same command again"
 
-/** Milliseconds for closing connections, once an interrupted command has printed its report. */
+/** Milliseconds for closing connections, after an interrupted command has printed its report. */
 const endTimeout = 10_000
 
 /** Prints the report of an interrupted command: the value with `--json`, else the text on standard error. */

@@ -61,7 +61,7 @@ export const flags = {
   )
 }
 
-/** The values of the flags. Ages are in milliseconds. */
+/** The values of the filter flags. Ages are in milliseconds. */
 export interface Filter {
   readonly reason: ReadonlyArray<Metadata.Reason>
   readonly error: Option.Option<string>
@@ -78,7 +78,7 @@ export type Subject = LetterFilter.Subject
 
 export const { since } = LetterFilter
 
-/** The filter of the flags, in the form that an audit records. */
+/** Returns the filter of the flags in the form that an audit records. */
 export const of = ({
   error,
   header,
@@ -99,8 +99,11 @@ export const of = ({
   )
 })
 
-/** Whether a letter passes the filter. One that lacks a property of the filter does not. `now` is in milliseconds since 1970. */
+/**
+ * Returns a function that reports whether a letter passes the filter. A letter without a property that the filter names
+ * does not pass. `now` is in milliseconds since 1970.
+ */
 export const matches = (filter: Filter, now: number) => LetterFilter.matches(of(filter), now)
 
-/** Whether all letters pass the filter. */
+/** Whether the filter is empty, so every letter passes. */
 export const isEmpty = (filter: Filter): boolean => LetterFilter.isEmpty(of(filter))

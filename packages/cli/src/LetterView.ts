@@ -27,7 +27,7 @@ export const toJson = (letter: DeadLetters.DeadLetter) => {
 
 export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
 
-/** The columns that are cut on a narrow terminal. */
+/** The titles of columns that are cut on a narrow terminal. */
 export const cut = ["error"]
 
 export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
@@ -43,7 +43,7 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
   ]
 }
 
-/** The stack trace of an error, below its message. */
+/** Returns the stack trace of an error, to show below its message. */
 const traced = ({ stack = "" }: Metadata.ErrorSummary): ReadonlyArray<string> =>
   stack === "" ? [] : stack.split("\n").map((line) => `           ${Printable.text(line)}`)
 

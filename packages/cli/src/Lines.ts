@@ -3,7 +3,7 @@ import type { Readable } from "node:stream"
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Decodes a line; `undefined` if it is not UTF-8. A byte order mark, which editors write, is removed. */
+/** Decodes a line; returns `undefined` if it is not UTF-8. It removes a byte order mark, which some editors write. */
 const decode = (bytes: Uint8Array, isFirst: boolean): string | undefined => {
   try {
     const text = decoder.decode(bytes)
@@ -14,8 +14,8 @@ const decode = (bytes: Uint8Array, isFirst: boolean): string | undefined => {
 }
 
 /**
- * Reads lines, without their ends; one that is not UTF-8 is `undefined`. Only `\n` ends a line: JSON may
- * contain U+2028 and U+2029, which end lines for `node:readline`. Throws the errors of the stream.
+ * Reads lines without their ends. A line that is not UTF-8 becomes `undefined`. Only `\n` ends a line: JSON may contain
+ * U+2028 and U+2029, which end lines for `node:readline`. Throws the errors of the stream.
  */
 export async function* of(input: Readable): AsyncGenerator<string | undefined, void> {
   let begun: Array<Uint8Array> = []

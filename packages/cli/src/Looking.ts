@@ -1,13 +1,13 @@
-/** Browsing dead letters: a note about its cost before, and its progress meanwhile. */
+/** Supports browsing of dead letters: a note about its cost, and its progress. */
 import { Broker } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { Output } from "./Output.ts"
 
-/** The most letters to browse. */
+/** The largest number of letters to browse. */
 export const limit = 100_000
 
-/** Prints a note if there are letters and the broker counts browsing as a delivery. */
+/** Prints a note before browsing if there are letters, and the broker counts browsing as a delivery. */
 export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLetters.DeadLetters>) {
   const { capabilities } = yield* Broker.Broker
   if (capabilities.uncountedBrowse) return

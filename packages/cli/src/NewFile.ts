@@ -14,12 +14,12 @@ export interface NewFile {
   readonly finish: Effect.Effect<void, OutputFailed.OutputFailed>
 }
 
-/** Gives a file one more name. Fails if a file has that name. */
+/** Gives a file a second name. Fails if another file has that name. */
 const name = (from: string, to: string): Promise<void> =>
   // Not every file system has links.
   link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_EXCL))
 
-/** Begins the file that a flag names. Without `finish` before the scope closes, there is no file. */
+/** Begins the file that a flag names. If the scope closes before `finish`, the file is removed. */
 export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageError, Process | Scope.Scope> =>
   Effect.gen(function* () {
     const { cwd } = yield* Process

@@ -4,7 +4,7 @@ import * as Flag from "effect/cli/Flag"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"
 
-/** The flag that shows groups object by object. */
+/** The flag that shows every object instead of groups. */
 export const all = Flag.Boolean("all").pipe(
   Flag.withDescription("Show every object. Default: objects that all queues share are summed up"),
   Flag.withDefault(false)

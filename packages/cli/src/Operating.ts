@@ -1,4 +1,4 @@
-/** An adapter's operations on a target. Errors name their place in the config file. */
+/** Runs an adapter's operations on a target. Errors name their place in the config file. */
 import { Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type Adapter, ConsumerOptions } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -27,6 +27,6 @@ export const open = (place: Target.Place) =>
     Target.connecting(place)(Effect.flatMap(Adapters.operationsOf(place.resolved), ({ operate }) => operate))
   )
 
-/** Fails when the broker cannot do what a queue's options require, as its consumers would. */
+/** Fails if the broker cannot do what a queue's options require. The queue's consumers would fail in the same way. */
 export const verify = (place: Target.Place, { name, options }: Target.Queue, { capabilities }: Adapter.Operator) =>
   located(place)(ConsumerOptions.verify(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name))

@@ -12,10 +12,12 @@ import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Ends when all is written. */
+/** An effect that ends when all output is written. */
 type Written = Effect.Effect<void, OutputFailed.OutputFailed>
 
-/** The ways to print. Printing to standard output fails if it cannot be written; errors of standard error are ignored. */
+/**
+ * The ways to print. Printing on standard output fails if the text cannot be written; errors of standard error are ignored.
+ */
 export interface Service {
   /** Whether the result is printed as JSON. */
   readonly json: boolean
@@ -31,7 +33,7 @@ export interface Service {
   readonly isScreen: boolean
   /** The width of that terminal in characters; `undefined` without a terminal, and where it does not report its width. */
   readonly width: number | undefined
-  /** Replaces the text that was shown before. Only if `isScreen`. */
+  /** Replaces the text that was shown before. Call it only if `isScreen` is true. */
   readonly redraw: (text: string) => Written
   /** Prints a note about the result on standard error. */
   readonly note: (message: string) => Effect.Effect<void>
@@ -39,7 +41,7 @@ export interface Service {
   readonly progress: (text: string) => Effect.Effect<void>
   /** Removes the line of progress. */
   readonly done: Effect.Effect<void>
-  /** Colours text for a terminal; leaves it as it is in files, in JSON, and with NO_COLOR. */
+  /** Colours text for a terminal. Text in files and in JSON, and with NO_COLOR, has no colour. */
   readonly paint: (style: Style, text: string) => string
 }
 
@@ -51,7 +53,7 @@ const plain = (_: string, value: unknown): unknown => {
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-/** Waits until it is written: a pipe loses buffered text when the program ends. */
+/** Writes a text, and waits until it is written: a pipe loses buffered text when the program ends. */
 const write = (stream: Writable, text: string): Written =>
   Effect.callback((resume) => {
     const end = (error: unknown) =>

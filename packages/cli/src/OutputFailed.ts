@@ -1,9 +1,11 @@
 import * as Data from "effect/Data"
 
-/** The error of an output that could not be written: a disk is full, or its reader has ended. */
+/**
+ * The error of an output that could not be written: the disk is full, or the program that reads the output has ended.
+ */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly detail: string
-  /** Whether its reader has ended, as with `| head`: then no error is printed. */
+  /** Whether the program that reads the output has ended, as with `| head`. Then no error is printed. */
   readonly isReaderGone: boolean
 }> {
   override get message() {

@@ -1,4 +1,7 @@
-/** Partial answers: the command reports parts of a broker that do not answer on standard error, and works on the others. */
+/**
+ * Reports partial answers. The command prints which parts of a broker do not answer on standard error, and works on the
+ * other parts.
+ */
 import type { BrokerError } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -6,7 +9,7 @@ import { Output } from "./Output.ts"
 import * as Printable from "./Printable.ts"
 import { Problem } from "./Problem.ts"
 
-/** Prints the missing parts, each once. If there are any, the command fails. */
+/** Prints each part of the broker that does not answer once. The command fails if there are any. */
 export const tell = Effect.fnUntraced(function* (missing: ReadonlyArray<BrokerError.BrokerError>) {
   if (missing.length === 0) return
   const { json } = yield* Output

@@ -9,7 +9,7 @@ export const bar = (value: number, max: number, width: number): string => {
   return "█".repeat(Math.floor(parts / 8)) + sideways[parts % 8]!
 }
 
-/** Spreads values over a number of columns. A column of several values has the largest of them. */
+/** Spreads values over a number of columns. A column that stands for several values has the largest of them. */
 const resample = (values: ReadonlyArray<number>, width: number): ReadonlyArray<number> =>
   Array.from({ length: width }, (_, column) => {
     const from = Math.floor((column * values.length) / width)

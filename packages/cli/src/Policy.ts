@@ -1,4 +1,4 @@
-/** A retry policy on the command line: its name in the config file, a preset's name, or JSON. */
+/** Reads a retry policy from the command line: its name in the config file, a preset's name, or JSON. */
 import { PolicyConfig } from "@requeue/config"
 import type { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -18,12 +18,12 @@ export const flag = TextFlag.make("policy").pipe(
   Flag.optional
 )
 
-/** Whether a text is a policy, or names one, without a config file. */
+/** Whether a text is a policy or the name of a preset, so it needs no config file. */
 export const isSelfContained = (text: string): boolean => presets.includes(text) || text.startsWith("{")
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig.RetryPolicy))
 
-/** Returns the policy that a text is, or that it names. `named` has those of the config file. */
+/** Returns the policy that a text is, or that the text names. `named` has the policies of the config file. */
 export const decode = (
   text: string,
   named: Readonly<Record<string, RetryPolicy.RetryPolicy>>

@@ -20,8 +20,8 @@ const platform = NodeChildProcessSpawner.layer.pipe(
 )
 
 /**
- * Runs a command line in a process, and returns the exit code. The signal interrupts it; work in progress then comes to
- * its end, unless it is abandoned as well.
+ * Runs a command line in a process, and returns the exit code. If the signal is aborted, work in progress comes to its end.
+ * If the program is abandoned as well, it ends at once.
  */
 export const run = async (
   args: ReadonlyArray<string>,

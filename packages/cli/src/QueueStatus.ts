@@ -18,7 +18,9 @@ export const of = (queue: Target.Queue) =>
     Effect.map(Core.of(broker, requestOf(queue)), (status): QueueStatus => ({ queue: queue.name, ...status }))
   )
 
-/** Returns the numbers for JSON: `null` if one is unknown, with the reason in `remarks`. Times are in milliseconds. */
+/**
+ * Returns the numbers for JSON. An unknown number is `null`, and `remarks` has the reason. Times are in milliseconds.
+ */
 export const toJson = (status: QueueStatus) => ({
   queue: status.queue,
   missing: status.isMissing,
@@ -37,14 +39,14 @@ export const toJson = (status: QueueStatus) => ({
   remarks: remarksOf(status)
 })
 
-/** The remarks, with the dead-letter queues that are missing. */
+/** Returns the remarks, and names the dead-letter queues that are missing. */
 const remarksOf = (status: QueueStatus): ReturnType<typeof Core.remarksOf> => {
   const missing = status.dead.flatMap(({ isMissing, queue }) => (isMissing ? [queue] : []))
   const remarks = Core.remarksOf(status)
   return missing.length === 0 ? remarks : { ...remarks, dead: `the broker does not have ${missing.join(", ")}` }
 }
 
-/** The most due times in a cell. */
+/** The largest number of due times in a cell. */
 const room = 4
 
 const showDue = (backoff: QueueStatus["backoff"]): string => {
@@ -54,7 +56,7 @@ const showDue = (backoff: QueueStatus["backoff"]): string => {
   return [...first, ...(more > 0 ? [`${more} more`] : [])].join(", ")
 }
 
-/** No message has no age. */
+/** Formats an age; the text is empty for 0, because a queue without messages has no age. */
 const showAge = (millis: number): string => (millis === 0 ? "" : Delay.format(millis))
 
 interface Column {
@@ -63,7 +65,7 @@ interface Column {
   readonly show: (status: QueueStatus) => string
 }
 
-/** A number; `-` if it is unknown. `*` marks a number that has a remark. */
+/** Formats a number; `-` if it is unknown. `*` marks a number that has a remark. */
 const numbered =
   (
     field: Exclude<Core.Field, "backoff">,
@@ -93,7 +95,7 @@ const columns: ReadonlyArray<Column> = [
   { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
 ]
 
-/** The queue's name, with `(missing)` and `(paused)`. */
+/** Formats the queue's name, with `(missing)` and `(paused)`. */
 const nameOf = ({ isMissing, isPaused, queue }: QueueStatus, paint: Service["paint"]): string =>
   [
     queue,
@@ -104,7 +106,7 @@ const nameOf = ({ isMissing, isPaused, queue }: QueueStatus, paint: Service["pai
 /** Fields that are red if they are not 0. */
 const alarming: ReadonlySet<Core.Field> = new Set(["dead", "undelivered"])
 
-/** Each remark once. */
+/** Returns each remark once. */
 const notes = (all: ReadonlyArray<QueueStatus>): ReadonlyArray<string> => [
   ...new Set(
     columns.flatMap(({ field, show, title }) =>

@@ -1,4 +1,4 @@
-/** The stages of a redrive, from the command line. */
+/** Reads the stages of a redrive from the command line. */
 import { Broker, Delay, RetryPolicy } from "@requeue/core"
 import { Capabilities } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
@@ -59,7 +59,7 @@ export const flags = {
   )
 }
 
-/** The values of the flags. `wait` is in milliseconds. */
+/** The values of the stage flags. `wait` is in milliseconds. */
 export interface Flags extends Target.Flags {
   readonly stages: Option.Option<ReadonlyArray<number>>
   readonly stopAt: Option.Option<number>
@@ -71,7 +71,10 @@ const policyOf = ({ options: { retry = RetryPolicy.make() } }: Target.Queue) => 
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
-/** The options of a redrive that watches its letters, by a flag or always; or none. */
+/**
+ * Returns the options of a redrive that watches its letters, because a flag asks for it or always. It returns none if
+ * the redrive does not watch.
+ */
 export const of = (
   flags: Flags,
   { configured, of: named, queues: letters }: DeadLetterTarget.DeadLetterTarget,

@@ -9,7 +9,7 @@ export interface Redriven {
   readonly report: DeadLetters.RedriveReport
 }
 
-/** The options of the redrive. */
+/** The options of a redrive that its report depends on. */
 export interface Asked {
   readonly dryRun: boolean
   readonly maxRedrives: number
@@ -19,7 +19,7 @@ export interface Asked {
   readonly isParking?: boolean
 }
 
-/** The most letters that are named in text. */
+/** The largest number of letters that the text names. */
 const named = 10
 
 /** Returns how many letters are finished. */
@@ -28,7 +28,7 @@ const seen = (report: DeadLetters.RedriveReport): number => {
   return redriven + unremoved + refused + filtered + overRedriveLimit + unknownOrigin + repeated
 }
 
-/** Returns how many letters there were; if the broker cannot count, those that were seen. */
+/** Returns how many letters there were. If the broker cannot count, returns how many were seen. */
 const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
   report.queued === undefined ? seen(report) : report.queued + (dryRun ? 0 : report.redriven)
 
@@ -39,7 +39,10 @@ export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string
   return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report, false).join(", ")}`
 }
 
-/** The outcome of the published letters. While the redrive works, and if it was interrupted, the rest is not known yet. */
+/**
+ * Returns the outcome of the published letters. While the redrive works, and if it was interrupted, some outcomes are not
+ * known yet.
+ */
 const known = (
   { cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome,
   isOver: boolean
@@ -60,7 +63,7 @@ const outcome = (all: DeadLetters.Outcome, isOver: boolean): string =>
       : [])
   ].join(", ")
 
-/** Why it stopped, and what to do. */
+/** For each reason to stop: why the redrive stopped, and what to do. */
 const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
   "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Fix the cause, and run the same command again`,
   held: "stopped: another reader, such as a browser or a consumer, holds letters from before the redrive. End it, and run the same command again",
@@ -68,7 +71,7 @@ const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string
   abort: `interrupted. ${Interruption.goOn}`
 })
 
-/** Shows each stage, and why there were no more. */
+/** Shows each stage, and why no further stage began. */
 const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveReport, stopAt: number) => [
   ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage, stoppedBy !== "abort")}`),
   ...(unseen === 0
@@ -145,6 +148,6 @@ export const toJson = ({ queue, report }: Redriven) => {
   }
 }
 
-/** Whether a part was not done: the broker refused something, or the redrive stopped early. */
+/** Whether a part of the redrive was not done: the broker refused something, or the redrive stopped early. */
 export const isBad = ({ report: { refused, stoppedBy, unremoved } }: Redriven): boolean =>
   refused + unremoved > 0 || (stoppedBy !== undefined && stoppedBy !== "abort")

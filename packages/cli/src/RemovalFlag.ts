@@ -1,16 +1,18 @@
-/** `--all` of commands that remove. Without it they require a filter, so a forgotten flag removes nothing. */
+/** The flag `--all` of commands that remove. Without it they require a filter, so a forgotten flag removes nothing. */
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { UsageError } from "./UsageError.ts"
 
-/** The flag; `things` names what is removed. */
+/** Makes the flag `--all`; `things` names what the command removes. */
 export const all = (things: string) =>
   Flag.Boolean("all").pipe(
     Flag.withDescription(`All ${things} of these queues. Without it, a filter is required`),
     Flag.withDefault(false)
   )
 
-/** Refuses a call with neither the flag nor filters, and one with both. `which` completes "nothing says which". */
+/**
+ * Refuses a call with neither `--all` nor a filter, and one with both. `which` completes the error "nothing says which".
+ */
 export const check = (
   given: { readonly isAll: boolean; readonly isFiltered: boolean },
   which: string,

@@ -14,7 +14,7 @@ export const value = ({ handlerRuns, schedule, text, worstCase }: RetryPolicy.De
 const span = ([low, high]: readonly [number, number]): string =>
   low === high ? Delay.format(high) : `${Delay.format(low)} to ${Delay.format(high)}`
 
-/** The most rows to show: a long schedule continues like its end. */
+/** The largest number of rows to show. After them, a long schedule continues like its end. */
 const most = 30
 const width = 40
 

@@ -1,7 +1,10 @@
-/** Passwords in URLs of a command line, which no output may repeat. */
+/** Hides passwords in URLs of a command line, which no output may repeat. */
 import { BrokerUrl } from "@requeue/core/port"
 
-/** Replaces the passwords of all URLs among the arguments, in each form: as written, decoded, and in JSON. */
+/**
+ * Replaces the passwords of all URLs among the arguments in a text. It finds each password as written, decoded, and in
+ * JSON.
+ */
 export const mask = (text: string, args: ReadonlyArray<string>): string =>
   args
     .flatMap((arg) => BrokerUrl.passwordOf(arg.replace(/^--\w+=/, "")) ?? [])

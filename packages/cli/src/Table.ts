@@ -1,21 +1,24 @@
 /** Tables of text. */
 import { stripVTControlCharacters } from "node:util"
 
-/** The columns of a table that are cut until it fits the width of a terminal, by their titles. */
+/** The width of a terminal, and the titles of the columns that are cut to fit it. */
 export interface Fit {
   /** The width in characters. */
   readonly width: number
   readonly cut: ReadonlyArray<string>
 }
 
-/** The fewest characters that a cut column keeps. */
+/** The smallest number of characters that a cut column keeps. */
 const least = 20
 
 const gap = "  "
 
 const widthOf = (text: string): number => stripVTControlCharacters(text).length
 
-/** The width of each column. Columns that are cut share what the others leave; one that needs less leaves the rest to them. */
+/**
+ * Returns the width of each column. The cut columns share the width that the other columns leave. If a cut column needs
+ * less than its share, the others get the rest.
+ */
 const fitted = (
   header: ReadonlyArray<string>,
   widths: ReadonlyArray<number>,
@@ -36,7 +39,7 @@ const fitted = (
 
 const shorten = (cell: string, width: number): string => (widthOf(cell) > width ? `${cell.slice(0, width - 1)}…` : cell)
 
-/** Aligns the columns of a header and its rows. Default: no cell is cut. Cells that may be cut have no colour. */
+/** Aligns the columns of a header and its rows. A cell that may be cut must have no colour. Default: no cell is cut. */
 export const format = (
   header: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>,

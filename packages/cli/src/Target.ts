@@ -1,4 +1,4 @@
-/** The broker and the queues that a command acts on, from a config file or from `--url` and `--queue`. */
+/** Finds the broker and the queues that a command acts on, from a config file or from `--url` and `--queue`. */
 import { Configuration, type ConfigFileError } from "@requeue/config"
 import { Adapters, Broker, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type ConsumerOptions, KnownQueues, OptionNames } from "@requeue/core/port"
@@ -43,7 +43,7 @@ export const flags = {
   )
 }
 
-/** The values of the flags. */
+/** The values of the target flags. */
 export interface Flags {
   readonly config: Option.Option<string>
   readonly broker: Option.Option<string>
@@ -55,20 +55,20 @@ export interface Flags {
 /** A queue that a command acts on. */
 export interface Queue {
   readonly name: string
-  /** The options of its consumers. */
+  /** The options of the queue's consumers. */
   readonly options: ConsumerOptions.Options
 }
 
-/** A broker, not yet connected. */
+/** A broker that is not yet connected. */
 export interface Place {
-  /** The broker's name in the config file, or its scheme. */
+  /** The broker's name in the config file, or the scheme of its URL. */
   readonly name: string
   readonly resolved: Adapters.Resolved
   /** The broker's queues in the config file; none without a file. */
   readonly configured: ReadonlyArray<Queue>
   /** Makes the broker's errors show its name in the config file. Without a file, returns the broker unchanged. */
   readonly rename: (broker: Broker.Service) => Broker.Service
-  /** Adds to an adapter's error its place in the config file, if there is one. */
+  /** Adds to an adapter's error its place in the config file, if a config file is used. */
   readonly locate: (
     error: ConfigurationError.ConfigurationError
   ) => ConfigurationError.ConfigurationError | ConfigFileError
@@ -150,7 +150,7 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
   return yield* nothing(config, found, broker)
 })
 
-/** The error if the flags do not name queues of one broker. */
+/** Returns the error if the flags do not name queues of one broker. */
 const nothing = (
   { brokers, file, queues }: Configuration.Configuration,
   found: ReadonlyArray<{ readonly broker: string }>,
@@ -158,7 +158,8 @@ const nothing = (
 ): UsageError => {
   const among = (names: Iterable<string>) => [...new Set(names)].join(", ")
   const all = Object.values(queues)
-  if (all.length === 0) return new UsageError({ detail: `${file} has no queues`, remedy: "Write them under queues" })
+  if (all.length === 0)
+    return new UsageError({ detail: `${file} has no queues`, remedy: "Add queues to the file, under the key queues" })
   if (found.length > 0) {
     const detail = `--queue: these queues are on several brokers: ${among(found.map((queue) => queue.broker))}`
     return new UsageError({ detail, remedy: "Give queues of one broker, or --broker as well" })
@@ -178,7 +179,7 @@ const nothing = (
   })
 }
 
-/** Finds the broker that the flags name: for commands that take any queue's name. Does not connect. */
+/** Finds the broker that the flags name, for commands that take the name of any queue. Does not connect. */
 export const place = (flags: Flags) =>
   Effect.gen(function* () {
     const config = yield* configuration(flags)
@@ -192,7 +193,9 @@ export const place = (flags: Flags) =>
     return place
   })
 
-/** Finds the broker and the queues that the flags name. `policy` replaces that of each queue. Does not connect. */
+/**
+ * Finds the broker and the queues that the flags name. `policy` replaces the retry policy of each queue. Does not connect.
+ */
 export const resolve = (flags: Flags, policy: Option.Option<string> = Option.none()) =>
   Effect.gen(function* () {
     const config = yield* configuration(flags)
@@ -219,7 +222,9 @@ const withRetry = (
   retry: RetryPolicy.RetryPolicy | undefined
 ): ConsumerOptions.Options => (retry === undefined ? options : { ...options, retry })
 
-/** Returns the consumer options of a queue in the config file, or those with a policy only. Needs no broker. */
+/**
+ * Returns the consumer options of a queue in the config file; without a queue, only the given policy. Needs no broker.
+ */
 export const policies = (
   file: Option.Option<string>,
   queue: Option.Option<string>,
@@ -237,7 +242,7 @@ export const policies = (
     return { name, options: withRetry(options, retry) }
   })
 
-/** Prints a note if the broker lives in another process. */
+/** Prints a note if each process has its own broker, as with `memory:`, because this process then has an empty one. */
 const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
   Effect.flatMap(Output, ({ note }) =>
     adapter.inProcess === true
@@ -245,10 +250,10 @@ const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
       : Effect.void
   )
 
-/** The text while a broker is connected. */
+/** Shows `connecting to` and the broker's name while work runs that connects to the broker. */
 export const connecting = ({ name }: Place) => Waiting.telling(() => `connecting to ${name}`)
 
-/** Makes the layer of a connected broker, which knows the policies of its queues in the config file. */
+/** Makes the layer of a connected broker. The layer knows the policies of the broker's queues in the config file. */
 export const layer = (place: Place) => {
   const { configured, locate, rename, resolved } = place
   return Layer.effect(

@@ -1,4 +1,4 @@
-/** Flags with text. Empty text is refused: a script passes it if a variable is not set. */
+/** Flags with text. Empty text is refused, because a script passes it if a variable is not set. */
 import * as Flag from "effect/cli/Flag"
 
 /** Makes a flag for a text that is not blank. */

@@ -1,6 +1,6 @@
 import * as Data from "effect/Data"
 
-/** The error of arguments that are wrong or do not go together. */
+/** The error of wrong arguments, or of arguments that do not go together. */
 export class UsageError extends Data.TaggedError("UsageError")<{
   readonly detail: string
   readonly remedy: string

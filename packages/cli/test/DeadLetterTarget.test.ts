@@ -37,7 +37,7 @@ const purged = (...names: ReadonlyArray<string>) =>
   }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()), Effect.provideService(Output, output), Effect.runPromise)
 
 it.each([
-  [["one"], "nothing was done: it also has dead letters of two"],
+  [["one"], "nothing was done: graves also has dead letters of two"],
   [["one", "two"], 2],
   [[], 2]
 ] as const)("a purge of all for --queue %j: %s", async (names, answer) => {

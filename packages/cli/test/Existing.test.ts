@@ -28,12 +28,12 @@ const said = (
   }).pipe(Effect.provide(MemoryBroker.layer()), Effect.runPromise)
 
 it.each([
-  ["ordres", ["ordres.dlq", "mails"], undefined, "Check its name on the broker"],
+  ["ordres", ["ordres.dlq", "mails"], undefined, "Check the name of the queue on the broker"],
   ["ordres", ["orders", "mails"], "untold", "Did you mean orders?"],
   ["bills", ["orders", "mails"], "untold", "Configured queues: orders, mails"],
   ["bills", ["orders", "mails"], "refused", "Configured queues: orders, mails"],
-  ["bills", [], "untold", "Check its name on the broker"],
-  ["bills", ["bills", "bill"], undefined, "It is configured and does not exist yet: run requeue create"]
+  ["bills", [], "untold", "Check the name of the queue on the broker"],
+  ["bills", ["bills", "bill"], undefined, "The queue is configured, but not created yet: run requeue create"]
 ] as const)("of %s, with %j configured and the broker's names %s: %s", async (queue, known, names, remedy) => {
   assert.strictEqual(await said(queue, known, names), remedy)
 })
@@ -49,7 +49,7 @@ it.each([
 })
 
 it.each([
-  ["orders.dlq", [], undefined, "Check its name on the broker"],
+  ["orders.dlq", [], undefined, "Check the name of the queue on the broker"],
   ["orders.dlp", ["orders.dlq", "graves"], "untold", "Did you mean orders.dlq?"],
   ["bills.dlq", ["graves"], "untold", "Configured queues: graves"]
 ] as const)(

@@ -58,7 +58,10 @@ describe("requeue check", () => {
   it("ends with 1 when something is impossible, and says what to do", async () => {
     const { code, stderr, stdout } = await requeue([...orders, "--policy", '{"deadLetter":"orders"}'])
     assert.deepStrictEqual([code, stderr], [1, ""])
-    assert.match(stdout, /orders +retry\.deadLetter +impossible +.*Name another queue, or none for orders\.dlq/)
+    assert.match(
+      stdout,
+      /orders +retry\.deadLetter +impossible +.*Set deadLetter to another queue, or remove it to use orders\.dlq/
+    )
   })
 
   it("knows what only some queues of a broker cannot do", async () => {

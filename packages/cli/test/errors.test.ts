@@ -190,7 +190,7 @@ describe("a queue that the broker does not have is refused", () => {
   it("and a pause of a broker that has none says what to do instead", async () => {
     const { code, stderr } = await requeue(["pause", "--url", "memory:", "--queue", "any"])
     assert.strictEqual(code, 1)
-    assert.match(stderr, /Unsupported.*Stop its consumers/)
+    assert.match(stderr, /Unsupported.*Stop the queue's consumers/)
   })
 })
 

@@ -55,9 +55,9 @@ describe("requeue simulate", () => {
     [["--policy", "nsqRequeue", "--outage", "1m", "--rounds", "0"], /--rounds: "0"\. It must be a whole number from 1/],
     [
       ["--policy", "nsqRequeue", "--outage", "1m", "--concurrency", "1"],
-      /cannot keep up with 10 messages a second\. Give more than 1/
+      /cannot keep up with 10 messages a second\. Set concurrency above 1/
     ],
-    [["--policy", "nsqRequeue", "--outage", "1d", "--rate", "100"], /too many to simulate\. Give a lower rate/]
+    [["--policy", "nsqRequeue", "--outage", "1d", "--rate", "100"], /too many to simulate\. Simulate a lower rate/]
   ])("refuses %j", async (args, message) => {
     const { code, stderr } = await requeue(["simulate", ...args])
     assert.strictEqual(code, 2)

@@ -86,7 +86,7 @@ describe("without a URL", () => {
       "retry.deadLetter (queue shop.orders, broker sqs): graves.fifo is a FIFO queue, shop.orders a standard one"
     ],
     [["--policy", "patiant"], "--policy: there is no policy named patiant. Policies: patient, cloudflareQueues"],
-    [["--config", "mine.yaml"], "mine.yaml: there is no such file. Check its path"],
+    [["--config", "mine.yaml"], "mine.yaml: there is no such file. Check the path"],
     [["--url", "memory:", "--broker", "local"], "--url and --broker do not go together. Give one of them"]
   ])("%j is refused", async (flags, message) => {
     const { code, stderr, stdout } = await requeue(["plan", ...flags], { cwd: await project() })

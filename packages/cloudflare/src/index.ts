@@ -38,7 +38,7 @@ export type {
 } from "./internal/options.ts"
 
 /**
- * Metrics of a queue. `backlogCount` counts all messages that the broker can count. With a batch or a response, it is 0 if
+ * Metrics of a queue. `backlogCount` counts all messages that the broker can count. In a batch or a response, it is 0 if
  * the broker does not answer within a second. `backlogBytes` is always 0.
  */
 export interface QueueMetrics {
@@ -52,7 +52,7 @@ export interface QueueSendResponse {
   metadata: { metrics: QueueMetrics }
 }
 
-/** A queue binding; {@link producer} makes it. */
+/** A queue binding, as {@link producer} makes it. */
 export interface Queue<Body = unknown> {
   metrics(): Promise<QueueMetrics>
   send(message: Body, options?: QueueSendOptions): Promise<QueueSendResponse>
@@ -69,7 +69,7 @@ export interface Message<Body = unknown> {
   ack(): void
 }
 
-/** A batch as a handler sees it. `ackAll` and `retryAll` apply to messages without a verdict. */
+/** A batch as a handler sees it. `ackAll` and `retryAll` apply to messages that were neither acked nor retried. */
 export interface MessageBatch<Body = unknown> {
   readonly messages: ReadonlyArray<Message<Body>>
   readonly queue: string
@@ -110,8 +110,8 @@ const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: Q
 /**
  * Makes a queue binding, such as `env.MY_QUEUE` on Cloudflare.
  *
- * Its sends reject as `Requeue.send` does, with the delay in seconds, and as on Cloudflare with a TypeError for a batch
- * without messages or an undefined body.
+ * Its sends reject as `Requeue.send` does; the error shows the delay in seconds. As on Cloudflare, they reject with a
+ * TypeError for a batch without messages, or for an undefined body.
  *
  * @throws RangeError when a setting is unknown, of the wrong kind or out of range
  */

@@ -1,12 +1,12 @@
 /**
  * Claim checks: a codec that puts large bodies into a store, and sends a pointer instead.
  *
- * When to use: for bodies that are larger than the broker's limit, or that should not pass through it. Every reader of the
- * queue needs the codec and the store.
+ * When to use: for bodies that are larger than the broker's limit, or that should not pass through the broker. Every reader
+ * of the queue needs the codec and the store.
  *
- * The codec stores a body before its message is published, and never removes it: the message may be redelivered; retries, dead
- * letters and redrives are copies with the same pointer; and a topic may copy the pointer to several queues. Let the store
- * remove bodies that are older than any message or dead letter, for example by a lifecycle rule.
+ * The codec stores a body before its message is published, and never removes it: the message may be redelivered; retries,
+ * dead letters and redrives are copies with the same pointer; and a topic may copy the pointer to several queues. Let the
+ * store remove bodies that are older than any message or dead letter, for example by a lifecycle rule.
  */
 import { Codec, type Message } from "@requeue/core"
 import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
@@ -14,7 +14,7 @@ import * as Data from "effect/Data"
 
 /** A place for large bodies. Its errors are stored in dead letters, so they must not contain secrets. */
 export interface Store {
-  /** Its name in errors, such as `s3://bucket`. */
+  /** The store's name in errors, such as `s3://bucket`. */
   readonly name: string
   /** Stores bytes durably, and returns the key by which every reader can get them. */
   readonly put: (bytes: Uint8Array) => Promise<string>
@@ -22,28 +22,30 @@ export interface Store {
   readonly get: (key: string) => Promise<Uint8Array | undefined>
 }
 
-/** The form of a pointer as a message. */
+/** How a pointer is written into a message, and read from it. */
 export interface Format {
-  /** Names of headers. A message with any of them is a pointer. Handlers do not see these headers. */
+  /**
+   * Names of headers that mark a pointer. A message with any of them is a pointer. Handlers do not see these headers.
+   */
   readonly markers: ReadonlyArray<string>
-  /** Returns the pointer to a body of `size` bytes, with a marker. */
+  /** Returns the pointer to a body of `size` bytes. The pointer has one of the marking headers. */
   readonly write: (key: string, size: number, given: Codec.MessageParts) => Codec.EncodedMessage
-  /** Returns the key in a message with a marker. It throws if there is none. */
+  /** Returns the key in a message that has a marking header. It throws if there is no key. */
   readonly read: (bytes: Uint8Array, headers: Message.Headers) => string
 }
 
-/** A call of the store failed. A send has published nothing; a received message is retried. */
+/** The error of a failed call of the store. A send has published nothing; a received message is retried. */
 export class StoreError extends Data.TaggedError("StoreError")<{
-  /** The call of the store. */
+  /** The call of the store that failed. */
   readonly operation: "put" | "get"
   /** The store's name. */
   readonly store: string
-  /** The key; `undefined` for `put`. */
+  /** The key of the body; `undefined` for `put`. */
   readonly key: string | undefined
   readonly cause: unknown
 }> {
   readonly remedy = "Try again when the store is available, and give this program access to it"
-  /** Whether no retry can help: only if the store's error has `permanent: true`. */
+  /** Whether no retry can help. It is true only if the store's error has `permanent: true`. */
   get permanent() {
     return Object(this.cause).permanent === true
   }
@@ -53,7 +55,7 @@ export class StoreError extends Data.TaggedError("StoreError")<{
   }
 }
 
-/** The store has no body under a key. */
+/** The error of a key for which the store has no body. */
 export class LostBodyError extends Data.TaggedError("LostBodyError")<{
   /** The store's name. */
   readonly store: string
@@ -69,7 +71,7 @@ export class LostBodyError extends Data.TaggedError("LostBodyError")<{
   }
 }
 
-/** A message has a marker but is not a valid pointer. */
+/** The error of a message that has a marking header, but is not a valid pointer. */
 export class InvalidPointerError extends Data.TaggedError("InvalidPointerError")<{ readonly detail: string }> {
   override get message() {
     return `ClaimCheck: the message is not a valid pointer to a body: ${this.detail}`
@@ -114,7 +116,7 @@ const defaultFormat: Format = {
   }
 }
 
-/** Returns the key that `put` returned. Without one, the message could never be read. */
+/** Returns the key that `put` returned. It throws if there is none, because the message could never be read. */
 const keyIn = (answer: unknown): string => {
   if (typeof answer === "string") return answer
   throw new TypeError(`put must return a key, got ${OptionKind.show(answer)}`)
@@ -190,7 +192,7 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
   const isMarker = ([name]: readonly [string, string]) => format.markers.includes(name)
   const unmarked = (headers: Message.Headers): Message.Headers =>
     Object.fromEntries(Object.entries(headers).filter((entry) => !isMarker(entry)))
-  /** Removes markers from the sender's headers: they would make the message a pointer. */
+  /** Removes marking headers from the sender's headers, because they would make the message a pointer. */
   const plain = (sealed: Codec.EncodedMessage) => ({ ...sealed, headers: unmarked(sealed.headers) })
   const settle = (sealed: Codec.EncodedMessage) => (isSmall(sealed.body) ? plain(sealed) : put(sealed))
 

@@ -1,5 +1,6 @@
 /**
- * The shape of a config file `requeue.config.*`, as a Schema. It does not look up the names in the file.
+ * The shape of a config file `requeue.config.*`, as a Schema. It does not check that names of brokers and policies exist in
+ * the file.
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
@@ -31,7 +32,7 @@ const wait = Delay.kind(0, Delay.max)
 
 const Wait = PolicyConfig.Duration.check(Schema.makeFilter((value) => wait.holds(value) || `must be ${wait.expected}`))
 
-/** A broker: its URL, or an object of it, its adapter and the adapter's own options. */
+/** The Schema of a broker: its URL, or an object with the URL, the adapter and the adapter's own options. */
 const Broker = Schema.Union([
   Schema.String,
   Schema.StructWithRest(
@@ -52,7 +53,7 @@ const Broker = Schema.Union([
   )
 ]).annotate({ identifier: "Broker", message: "must be a URL, or an object with a url and the adapter's options" })
 
-/** A queue of the file. Its key is its name in the program. */
+/** The Schema of a queue in the file. Its key is its name in the program. */
 const Queue = StrictSchema.struct({
   ...PolicyConfig.consumerFields,
   name: described("The queue's name on the broker. Default: the key.", Schema.NonEmptyString),
@@ -78,10 +79,13 @@ export const ConfigFile = StrictSchema.struct({
   queues: described("Queues by name.", Schema.Record(Schema.String, Queue))
 }).annotate({ identifier: "ConfigFile", message: "must be an object with brokers, policies or queues" })
 
-/** A file after decoding. */
+/** A config file after decoding. */
 export type ConfigFile = typeof ConfigFile.Type
 
-/** A file as people write it: a JSON value, but for adapters and their options in a file that is a module. */
+/**
+ * A config file as people write it: a JSON value. A file that is a module may also contain adapters, and any values in
+ * their options.
+ */
 export type Json = typeof ConfigFile.Encoded
 
 /** Closes a JSON Schema, so editors mark keys that decoding refuses. */

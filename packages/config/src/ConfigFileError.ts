@@ -18,9 +18,11 @@ const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
 const withoutPassword = <Key extends string | number>(key: Key) =>
   typeof key === "string" ? BrokerUrl.withoutPassword(key) : key
 
-/** A config file that cannot be used: all of its problems, each with its path and its remedy. */
+/**
+ * The error of a config file that cannot be used. It has all problems of the file, each with its path and its remedy.
+ */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
-  /** The file's name as it was given, or its path relative to the working directory. */
+  /** The file's name as the program gave it, or its path relative to the working directory. */
   readonly file: string
   /** At least one problem. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>

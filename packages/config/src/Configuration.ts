@@ -28,9 +28,9 @@ import * as StrictSchema from "./StrictSchema.ts"
 
 /** A loaded config file. */
 export interface Configuration {
-  /** The file's name as it was given, or its path relative to the working directory. */
+  /** The file's name as the program gave it, or its path relative to the working directory. */
   readonly file: string
-  /** The names of its brokers. */
+  /** The names of the file's brokers. */
   readonly brokers: ReadonlyArray<string>
   /** The retry policies of the file, by name. */
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
@@ -41,24 +41,31 @@ export interface Configuration {
    * that name no broker.
    */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
-  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` if it has neither. */
+  /**
+   * The broker of queues that name none: the file's `broker`, or its only broker; `undefined` if the file has neither.
+   */
   readonly defaultBroker: string | undefined
-  /** Finds the adapter and address of a broker. Default: the default broker. Fails when one of its secrets is missing. */
+  /**
+   * Finds the adapter and address of a broker. Default: the default broker. Fails if a secret of that broker is missing.
+   */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
   /** Turns the error of a broker's adapter into one that names its place in the file. */
   readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
-  /** Returns the connected broker of this name with errors that have the name; {@link Configuration.layer} does it. */
+  /** Makes the errors of a connected broker show this name. {@link Configuration.layer} does it as well. */
   readonly named: (broker: string, service: Broker.Service) => Broker.Service
   /**
    * Makes the layer of a broker. Default: the default broker. Building it fails when a secret is missing, when the adapter
    * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
    */
   readonly layer: (broker?: string) => Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigFileError>
-  /** Returns the `waitForBroker` of a broker; `undefined` where the file has none. Default: that of the default broker. */
+  /**
+   * Returns the option `waitForBroker` of a broker; `undefined` if the file does not set it. Default: the option of the
+   * default broker.
+   */
   readonly waitForBroker: (broker?: string) => Delay.DurationInput | undefined
 }
 
-/** Where the config file is, and what it may refer to. */
+/** The options of {@link load}: where the config file is, and what it may refer to. */
 export interface Options {
   /** The file's name. Default: the first `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` here or in a folder above. */
   readonly file?: string | undefined
@@ -70,10 +77,10 @@ export interface Options {
   readonly cwd?: string | undefined
 }
 
-/** The `file` of the error when no config file is found. */
+/** The value of `file` in the error of a missing config file. */
 export const { anyName } = Source
 
-/** All options and their kinds, for the checks. */
+/** The names and kinds of all options, for checks. */
 export const kinds: OptionNames.Of<Options> = {
   file: OptionKind.text,
   environment: OptionKind.object("an object of text"),
@@ -81,7 +88,7 @@ export const kinds: OptionNames.Of<Options> = {
   cwd: OptionKind.text
 }
 
-/** The paths that an entry of a section may have. */
+/** The paths that an entry of each section may have. */
 const allowed = Object.fromEntries(
   Fields.structs(ConfigFile).flatMap(({ fields }) =>
     fields.flatMap(({ entries, name }) => (name === "brokers" ? [] : [[name, Fields.paths(entries)] as const]))
@@ -142,7 +149,7 @@ const read = ({
     })
   })
 
-/** The surroundings of a file. */
+/** The context of a file, which {@link make} needs besides the file's content. */
 interface Context extends Pick<Options, "adapters">, Pick<Placeholders.Expanded, "secrets"> {
   readonly environment: Overrides.Variables
   /** See `Overrides.Overridden`. */
@@ -236,18 +243,21 @@ const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: Configured
   retry
 })
 
-/** How a program types the bodies of a queue of the file. */
+/** The options of {@link queue}: how a program types the bodies of a queue of the file. */
 export interface QueueOptions<A, I = A> {
-  /** A Standard Schema (zod, …) that bodies must fit, sent and read. Default: none, so nothing checks them. */
+  /**
+   * A Standard Schema (zod, …) that checks bodies when they are sent and when they are read. Default: none, so bodies are
+   * not checked.
+   */
   readonly schema?: StandardSchemaV1<I, A> | undefined
 }
 
 const queueKinds: OptionNames.Of<QueueOptions<unknown>> = { schema: true }
 
 /**
- * Finds a queue of the file by its key. Its bodies have the types of the schema; without one, `A` is their type, which
- * nothing checks. Fails for an unknown key. Dies of a RangeError for an unknown option, an invalid schema, or a schema for a
- * queue whose `codec` in the file is not json.
+ * Finds a queue of the file by its key. Bodies have the types of the option `schema`. Without it, their type is `A`, which
+ * nothing checks. Fails for an unknown key. Dies of a RangeError for an unknown option, an invalid schema, or a schema for
+ * a queue whose `codec` in the file is not json.
  */
 // Any, because the file does not say what type the bodies have.
 export const queue = <A = any, I = A>(

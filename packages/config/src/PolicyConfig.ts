@@ -73,8 +73,8 @@ interface SpreadJson {
 const Nested = Schema.suspend((): Schema.Codec<Backoffs.Backoff, BackoffJson> => Backoff)
 
 /**
- * `{ "type": "exponential", "base": "1 second", "factor": 2, "max": "5 minutes", "jitter": "full" }`, or `constant` with
- * `delay`, `linear` with `step`, `sequence` with `delays`, `switch` with `after`, `first` and `next`.
+ * Decodes a backoff: `{ "type": "exponential", "base": "1 second", "factor": 2, "max": "5 minutes", "jitter": "full" }`, or
+ * `constant` with `delay`, `linear` with `step`, `sequence` with `delays`, `switch` with `after`, `first` and `next`.
  */
 export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union([
   strict({ type: Schema.Literal("constant"), delay: Duration, ...spread }).pipe(
@@ -108,8 +108,8 @@ const presets = {
 }
 
 /**
- * `RetryPolicy.make`'s options, but for functions; a `preset` is a policy to start from, in which every other key
- * replaces its part.
+ * Decodes the options of `RetryPolicy.make`, except functions. `preset` is a policy to start from; every other key replaces
+ * a part of it.
  */
 export const RetryPolicy = strict({
   preset: Schema.optionalKey(Schema.Literals(["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"])),
@@ -157,13 +157,13 @@ export const RetryPolicy = strict({
   })
 )
 
-/** `BatchPolicy.make`'s options. */
+/** Decodes the options of `BatchPolicy.make`. */
 export const BatchPolicy = strict({
   maxBatchSize: Schema.optionalKey(Schema.Finite),
   maxBatchTimeout: Schema.optionalKey(Duration)
 }).pipe(through("BatchPolicy", BatchPolicies.make))
 
-/** `ConsumerBackoff.make`'s options. */
+/** Decodes the options of `ConsumerBackoff.make`. */
 export const ConsumerBackoff = strict({
   form: Schema.optionalKey(Schema.Literals(ConsumerBackoffs.forms)),
   failures: Schema.optionalKey(Schema.Finite),
@@ -181,16 +181,16 @@ export const ConsumerBackoff = strict({
   )
 )
 
-/** `{ "max": 100, "perSuccess": 0.1 }` */
+/** Decodes a budget of dead letters, such as `{ "max": 100, "perSuccess": 0.1 }`. */
 export const DeadLetterBudget = strict({
   max: Schema.Finite,
   perSuccess: Schema.optionalKey(Schema.Finite)
 }).pipe(through("DeadLetterBudget", DeadLetterBudgets.make))
 
-/** `{ "max": 10, "per": "1 second" }` */
+/** Decodes a rate limit, such as `{ "max": 10, "per": "1 second" }`. */
 export const RateLimit = strict({ max: Schema.Finite, per: Duration }).pipe(through("RateLimit", RateLimits.make))
 
-/** The fields of {@link Consumer}, for a struct that has more of them. */
+/** The fields of {@link Consumer}, for structs that have further fields. */
 export const consumerFields = {
   retry: Schema.optionalKey(RetryPolicy),
   retryDelay: Schema.optionalKey(Duration),
@@ -206,7 +206,7 @@ export const consumerFields = {
   stackTraces: Schema.optionalKey(Schema.Boolean)
 }
 
-/** `Consumer.start`'s options, but for `onEvent`. */
+/** Decodes the options of `Consumer.start`, except `onEvent`. */
 export const Consumer = strict(consumerFields).pipe(
   through("ConsumerOptions", (options): ConsumerOptions.Options => {
     // For its checks: a bad option is an error of the configuration, not of the consumer that it is for.

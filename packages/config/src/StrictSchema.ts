@@ -65,7 +65,10 @@ export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields): Sch
   return strict as Schema.Struct<Fields> // The rest adds only keys whose value is `never`.
 }
 
-/** Decodes with a constructor. Its RangeError becomes the issue, at the path of the field that the message names. */
+/**
+ * Decodes with a constructor. If the constructor throws a RangeError, the error becomes an issue at the path of the field
+ * that its message names.
+ */
 export const through =
   <Input extends object, Output extends object>(identifier: string, make: (input: Input) => Output) =>
   <Encoded>(schema: Schema.Codec<Input, Encoded>): Schema.Codec<Output, Encoded> =>
@@ -100,10 +103,10 @@ const pathOf = (message: string, input: object): Problem["path"] => {
 
 /** One error of an input. */
 export interface Problem {
-  /** The keys that lead to it. */
+  /** The keys that lead from the input to the wrong value. */
   readonly path: ReadonlyArray<string | number>
   readonly detail: string
-  /** How to solve it. Default: the detail says so. */
+  /** How to fix the error. Default: none, if the detail is enough. */
   readonly remedy?: string | undefined
 }
 
@@ -157,7 +160,7 @@ const at = (input: unknown, path: Problem["path"]): unknown =>
     input
   )
 
-/** A schema's problem in our words, with the value where the input is known. */
+/** Returns a schema's problem in Requeue's words, with the value if the input is known. */
 const inWords = (problem: Problem, input: unknown): Problem => {
   const { detail, path } = problem
   if (detail === "Missing key") return { path, detail: "the value is missing", remedy: "Add it" }
@@ -172,8 +175,8 @@ const inWords = (problem: Problem, input: unknown): Problem => {
 }
 
 /**
- * Returns the problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. With the
- * input, they show the values.
+ * Returns the problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first problem.
+ * Pass the input to show wrong values.
  */
 export const problems = ({ issue }: Schema.SchemaError, input?: unknown): ReadonlyArray<Problem> =>
   format(issue).issues.map(({ message, path = [] }) => {

@@ -9,14 +9,13 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 /** A loaded config file. */
 export interface LoadedConfig {
   /**
-   * Connects to a broker of the file. Default: the file's default broker. In calls of the connection, the key of a queue of
-   * that broker means that queue.
+   * Connects to a broker of the file. Default: the file's default broker. Calls of the connection accept the key of a queue
+   * of that broker as its name.
    */
   readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
   /**
-   * Finds a queue of the file by its key, to send to and to consume from. `consume` uses the file's options for those that
-   * its call leaves out. With `{ schema }`, the schema checks the bodies; without it, `A` is their type, which nothing
-   * checks.
+   * Finds a queue of the file by its key, to send to and to consume from. `consume` takes options that its call leaves out
+   * from the file. With `{ schema }`, the schema checks the bodies. Without it, their type is `A`, which nothing checks.
    *
    * @throws ConfigFileError when the file has no such queue, RangeError for a wrong option
    */
@@ -54,7 +53,7 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   }
 }
 
-/** Makes the key of a queue that is on this broker mean that queue, in every call that takes a queue's name. */
+/** Makes every call that takes a queue's name accept the key of a queue that is on this broker. */
 const withQueues = (requeue: Requeue, config: Configuration.Configuration, broker = ""): Requeue => {
   const names = new Set(config.queuesOn(broker).map(({ name }) => name))
   const find = <Q>(queue: Q): Q => {

@@ -89,7 +89,7 @@ const cases: ReadonlyArray<Case> = [
     ConsumerBackoff,
     { form: "nsq", failures: 5 },
     '["failures"]',
-    'not an option of the form "nsq". Write form: "consecutive" with it'
+    'not an option of the form "nsq". Write form: "consecutive" with failures'
   ],
   [
     "a share in percent",

@@ -95,7 +95,7 @@ describe("the environment", () => {
     const [line] = await complaints(`brokers: { a-b: "memory:", a.b: "memory:" }`, {
       REQUEUE_BROKERS_A_B_URL: "memory:"
     })
-    assert.include(line, "could override brokers.a-b.url or brokers.a.b.url. Rename one of them")
+    assert.include(line, "could override brokers.a-b.url or brokers.a.b.url. Rename one of these in the file")
   })
 
   it("has other variables that are none of ours", async () => {

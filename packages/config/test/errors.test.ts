@@ -46,7 +46,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "brokers: { main: 'memory:' }\nqueues: { w: { name: x, retry: { maxRetries: 1 } }, v: { name: x } }",
     [
       "queues.v.name: w and v are both the queue x on main, with different retry policies. " +
-        "Give both the same retry, or one of them another name"
+        "Set the same retry for both queues, or another name for one queue"
     ]
   ],
   [
@@ -58,8 +58,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "an option of connect at the top",
     "brokers: { main: 'memory:' }\nlogger: json\nlogLevel: Info",
     [
-      "logger: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logger: … }) in the program",
-      "logLevel: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logLevel: … }) in the program"
+      "logger: a config file cannot have this option of connect. Remove the option, and write connect(undefined, { logger: … }) in the program",
+      "logLevel: a config file cannot have this option of connect. Remove the option, and write connect(undefined, { logLevel: … }) in the program"
     ]
   ],
   [
@@ -148,8 +148,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "no broker",
     "brokers: { main: 'memory:', spare: 'memory:' }\nqueues: { orders: {} }",
     [
-      "queues.orders.broker: no broker is given, and none is the default. " +
-        "Write broker: and one of main, spare, here or for all queues at the top"
+      "queues.orders.broker: the queue has no broker, and the file sets no default broker. " +
+        "Write broker: and one of main, spare, for this queue or at the top of the file"
     ]
   ],
   ["no brokers", "queues: {}", ["brokers: the value is missing. Add it"]],
@@ -198,7 +198,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
   [
     "a wrong indentation",
     "brokers:\n  a: 'memory:'\n b: 'memory:'",
-    ["a line is indented differently from those next to it at line 3, column 1. Indent it like them"]
+    ["a line is indented differently from those next to it at line 3, column 1. Indent it like those lines"]
   ],
   [
     "a variable without quotes in braces",
@@ -264,7 +264,7 @@ describe("a bad broker", () => {
     assert.strictEqual(
       message,
       `${file}brokers.main.logger: a config file cannot have this option of connect. ` +
-        'Remove it, and write connect("main", { logger: … }) in the program'
+        'Remove the option, and write connect("main", { logger: … }) in the program'
     )
   })
 
@@ -294,7 +294,7 @@ describe("a bad broker", () => {
     assert.strictEqual(
       (await refusal(await sound(yaml))).message,
       `${file}queues.orders.retry.deadLetter: on broker main, for queue orders: the queue is its own dead-letter ` +
-        "queue: its dead letters would be consumed again for ever. Name another queue, or none for orders.dlq"
+        "queue: its dead letters would be consumed again for ever. Set deadLetter to another queue, or remove it to use orders.dlq"
     )
   })
 
@@ -365,7 +365,7 @@ describe("a policy that SQS cannot keep", () => {
       "a dead-letter queue of another type",
       "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
       'queues["orders.fifo"].retry.deadLetter: on broker aws, for queue orders.fifo: graves is a standard queue, ' +
-        "orders.fifo a FIFO one: SQS requires both to be of the same kind. End its name in .fifo"
+        "orders.fifo a FIFO one: SQS requires both to be of the same kind. End the dead-letter queue's name in .fifo"
     ],
     [
       "a dead-letter queue's name",
@@ -411,7 +411,7 @@ describe("a URL with a password, in the place of a name", () => {
       "a policy",
       `brokers: { main: "memory:" }\nqueues: { a: { retry: "${url}" } }`,
       {},
-      "queues.a.retry: there is no policy named amqp://me:***@host/. Write it under policies"
+      "queues.a.retry: there is no policy named amqp://me:***@host/. Write the policy under policies"
     ],
     [
       "the name of a broker",
@@ -477,13 +477,17 @@ describe("a mistake in the syntax of a file", () => {
     ["yaml", "%hunter2\n---\nb: 1", `${first} at line 1, column 1. ${quotes}`],
     ["yaml", "b: |hunter2", "the file is not valid YAML at line 1, column 5. Fix the syntax there"],
     ["yaml", 'b: "hunter2', "a quote, a bracket or a comma is missing at line 1, column 12. Add it"],
-    ["yaml", "b: 1\nb: hunter2", "a key is repeated at line 2, column 1. Remove one of them"],
+    ["yaml", "b: 1\nb: hunter2", "a key is repeated at line 2, column 1. Remove one of these keys"],
     ["yaml", "b:\n\tc: hunter2", "a tab indents the line at line 2, column 1. Indent it with spaces"],
-    ["yaml", "b: 1\n---\nb: hunter2", "a second document begins at line 2, column 1. Remove the line of ---"],
-    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the syntax there"],
-    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the syntax there"],
-    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the syntax there"],
-    ["json", "", "it is not valid JSON at line 1, column 1. Fix the syntax there"]
+    ["yaml", "b: 1\n---\nb: hunter2", "a second document begins at line 2, column 1. Remove the line ---"],
+    ["json", '{"password": hunter2}', "the file is not valid JSON at line 1, column 14. Fix the syntax there"],
+    [
+      "json",
+      '{"a": 1,\n "password": "hunter2\n"}',
+      "the file is not valid JSON at line 2, column 22. Fix the syntax there"
+    ],
+    ["json", '{"password": "hunter2"', "the file is not valid JSON at line 1, column 23. Fix the syntax there"],
+    ["json", "", "the file is not valid JSON at line 1, column 1. Fix the syntax there"]
   ])("is told by its place, and without the text: %s %j", async (extension, text, expected) => {
     const cwd = await folder({ [`requeue.config.${extension}`]: text })
     const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, environment: {} })))
@@ -506,7 +510,7 @@ describe("a mistake in the syntax of a file", () => {
       ],
       [
         "export default {\n  password: 'a' hunter2\n}",
-        "the file is not valid JavaScript. Run node requeue.config.mjs to see where"
+        "the file is not valid JavaScript. Run node requeue.config.mjs to see the line"
       ],
       ["throw new Error('set HOST')", "set HOST. Fix the file"]
     ] as const
@@ -534,7 +538,7 @@ describe("a secret", () => {
   it("is not shown where it is taken for a name", async () => {
     const yaml = "brokers: { main: 'memory:' }\nqueues: { orders: { retry: '${PASSWORD}' } }"
     assert.deepStrictEqual(await complaints(yaml, { PASSWORD: "hunter2" }), [
-      `${file}queues.orders.retry: there is no policy named \${PASSWORD}. Write it under policies`
+      `${file}queues.orders.retry: there is no policy named \${PASSWORD}. Write the policy under policies`
     ])
   })
 

@@ -61,13 +61,13 @@ describe("the file", () => {
     [
       {},
       undefined,
-      /^requeue\.config\..*: there is no config file in .* or a folder above\. Write a config file, or name one$/
+      /^requeue\.config\..*: there is no config file in .* or a folder above\. Write a config file, or pass the path of one$/
     ],
-    [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
+    [{}, "mine.json", /^mine\.json: there is no such file\. Check the path$/],
     [
       { "mine.json": "{" },
       "mine.json",
-      /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/
+      /^mine\.json: the file is not valid JSON at line 1, column 2\. Fix the syntax there$/
     ],
     [
       { "mine.mjs": "export const a = 1" },

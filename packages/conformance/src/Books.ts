@@ -1,9 +1,10 @@
 /**
- * The books of a queue: published = acked + dead-lettered + dropped + still queued, whatever broke in between.
+ * Books keep account of a queue's messages in fault tests: published = acked + dead-lettered + dropped + still queued,
+ * whatever broke in between.
  *
- * Use them in fault tests of an adapter. A consumer records what it does in the books. The test cuts connections, restarts the
- * broker or kills a consumer, and waits until every message has ended. Then it reads the queues with the broker's own client, and
- * the books must balance. {@link Workload} has messages and a consumer for this.
+ * A consumer records in the books what it does. The test cuts connections, restarts the broker or kills a consumer, and
+ * waits until every message has ended. Then it reads the queues with the broker's own client, and the books must balance.
+ * {@link Workload} has messages and a consumer for such tests.
  */
 import type { Event } from "@requeue/core"
 import type * as Effect from "effect/Effect"
@@ -22,14 +23,14 @@ export interface Books {
   /** Messages with an event `Dropped`. */
   readonly dropped: ReadonlySet<string>
   readonly events: ReadonlyArray<Event.Event>
-  /** The event hook for a consumer. Several consumers may share the books. */
+  /** The function for the option `onEvent` of consumers under test. Several consumers may use the same one. */
   readonly onEvent: Event.Hook
-  /** Records a run; a handler calls it when it begins. */
+  /** Records a run of a handler. Call it when the handler begins. */
   readonly ran: (id: string) => void
 }
 
 /**
- * Opens the books for messages that a test will publish.
+ * Makes the books for messages that a test will publish.
  *
  * @example
  * ```ts
@@ -61,7 +62,7 @@ export const make = (published: ReadonlyArray<string>): Books => {
   }
 }
 
-/** Returns the messages that have not ended so far: of all, or of those in `of`. */
+/** Returns the messages that have not ended so far. It checks all published messages, or only those in `of`. */
 export const missing = (
   { acked, deadLettered, dropped, published }: Books,
   of: ReadonlyArray<string> = published
@@ -98,12 +99,12 @@ export interface Found {
 }
 
 /**
- * Checks that the books agree with the broker. Call it when no consumer runs any more.
+ * Checks that the books agree with the broker. Call it after all consumers have stopped.
  *
- * Every published message must be acked, dropped, found as a dead letter, or found in the queue. Every dead letter that an event
- * reported must be found. A dead letter without such an event must still be in the queue, or have had an event `SettleFailed`
- * before another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the ids of the messages for which this
- * does not hold.
+ * Every published message must be acked, dropped, found as a dead letter, or found in the queue. Every dead letter that an
+ * event has reported must be found in the broker. A dead letter without such an event must still be in the queue, or have
+ * had an event `SettleFailed` before another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the
+ * ids of the messages for which this does not hold.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 /**
- * A case: a sentence that users may rely on, and the program that proves it on any broker.
+ * A case is a sentence that users may rely on, and the program that proves the sentence on any broker.
  *
- * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual time on a
- * broker inside the process, and in real time on a real one.
+ * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual time
+ * on a broker inside the process, and in real time on a real one.
  */
 import { Broker } from "@requeue/core"
 import { type Capabilities } from "@requeue/core/port"
@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import { type Failure, Harness, type Operation } from "./Harness.ts"
 import * as Lab from "./Lab.ts"
 
-/** The abilities that some harnesses lack. */
+/** The optional abilities of a harness. */
 export interface HarnessAbilities {
   readonly cutConnections: boolean
   readonly restart: boolean
@@ -22,10 +22,10 @@ export interface HarnessAbilities {
   readonly failNext: (operation: Operation, failure: Failure) => boolean
 }
 
-/** The abilities of a broker and its harness: they decide which cases apply. */
+/** The abilities of a broker and its harness, which decide which cases apply. */
 export interface Abilities {
   readonly capabilities: Capabilities.Capabilities
-  /** Returns which of these abilities a harness has. */
+  /** Which optional abilities the harness has. */
   readonly harness: HarnessAbilities
 }
 
@@ -37,11 +37,11 @@ export type Requirements = Broker.Broker | Harness | Scope.Scope
 
 /** One case of the suite. */
 export interface Case {
-  /** The sentence that it proves; unique in the suite. */
+  /** The sentence that the case proves; unique in the suite. */
   readonly name: string
-  /** The heading under which the ledger lists it. */
+  /** The heading under which the suite's report lists the case. */
   readonly group: string
-  /** When it applies. Default: always. */
+  /** When the case applies. Default: always. */
   readonly requires?: Requirement
   /** Fails when the broker does not do what the name says. */
   readonly run: Effect.Effect<void, unknown, Requirements>
@@ -58,8 +58,8 @@ const discreet: HarnessAbilities = {
 }
 
 /**
- * Whether a case cuts connections, restarts the broker or makes a call fail: then no other case may run at the same time. All
- * others may run concurrently, each on its own queue.
+ * Whether a case cuts connections, restarts the broker or makes a call fail: then no other case may run at the same time.
+ * Cases that do none of this may run concurrently, each on its own queue.
  *
  * @param own further abilities of this harness that disturb one queue only. Default: none
  */
@@ -69,13 +69,13 @@ export const isDisruptive = (
   own: Partial<HarnessAbilities> = {}
 ): boolean => requires?.({ capabilities, harness: { ...discreet, ...own } })?.startsWith("harness.") === true
 
-/** The body of a case, as a generator function of its laboratory. */
+/** The body of a case, as a generator function that gets the tools of {@link Lab.Lab}. */
 export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<unknown, unknown, Requirements>, void>
 
-/** The body of a case, as a function from its laboratory to an Effect. */
+/** The body of a case, as a function from the tools of {@link Lab.Lab} to an Effect. */
 export type Program = (lab: Lab.Lab) => Effect.Effect<void, unknown, Requirements>
 
-/** Makes the constructor for the cases of one group. Each case gets a laboratory with its own queue. */
+/** Makes the constructor for the cases of one group. Each case gets a {@link Lab.Lab} with its own queue. */
 export const inGroup =
   (group: string) =>
   (name: string, body: Body | Program, requires?: Requirement): Case => ({

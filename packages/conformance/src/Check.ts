@@ -1,6 +1,6 @@
 /**
- * The assertions of cases. They need no test runner; a runner that shows differences finds `actual` and `expected` in the
- * error. All throw {@link CheckFailed}.
+ * Assertions for cases. They need no test runner. All throw {@link CheckFailed}, in which a test runner that shows
+ * differences finds `actual` and `expected`.
  */
 import * as Equal from "effect/Equal"
 
@@ -32,7 +32,7 @@ export const equal = (what: string, actual: unknown, expected: unknown): void =>
   if (found !== undefined) throw new CheckFailed(found, actual, expected)
 }
 
-/** Checks that a condition holds. The error shows `seen`. */
+/** Checks that a condition holds. The error shows `seen`, if it is given. */
 export const isTrue = (what: string, condition: boolean, seen?: unknown): void => {
   if (!condition) throw new CheckFailed(seen === undefined ? what : `${what}; seen: ${show(seen)}`, seen)
 }

@@ -1,9 +1,9 @@
 /**
- * Controls: timers and messages that are late only when the machine is late.
+ * Controls measure how late the machine itself is: they are timers and messages that are late only when the machine is.
  *
- * Two kinds run all the time. A timer of this process shows how late the event loop and the system's scheduler are. An echo,
- * which is an undelayed message through the same broker and connection, shows how late the broker's process and the way there and
- * back are. {@link Lateness} compares what a test saw to the controls of the same time.
+ * Two kinds run all the time. A timer of this process shows how late the event loop and the system's scheduler are. An
+ * echo, which is an undelayed message through the same broker and connection, shows how late the broker's process and the
+ * way there and back are. {@link Lateness} compares what a test saw to the controls of the same time.
  */
 import { Backoff, type Broker, RetryPolicy } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
@@ -18,9 +18,9 @@ import * as Workload from "./Workload.ts"
 /** Controls that run until their scope closes. */
 export interface Service {
   /**
-   * Returns by how many milliseconds the latest control of a window was late; 0 if none was late. The window's ends are in
-   * milliseconds since 1970. Waits until the controls that began in the window have ended. Fails if a control is lost: it did not
-   * arrive within a minute, though no connection broke.
+   * Returns by how many milliseconds the latest control of a window was late; it returns 0 if no control was late. The
+   * window's ends are in milliseconds since 1970. Waits until the controls that began in the window have ended. Fails if a
+   * control is lost: it did not arrive within a minute, though no connection broke.
    */
   readonly lateness: (from: number, to: number) => Effect.Effect<number, CheckFailed>
   /** Milliseconds by which the clocks of the broker and of a test may differ. */
@@ -31,18 +31,18 @@ export interface Service {
   readonly ignoresLateness?: boolean
 }
 
-/** Something that a test saw arrive, and when. {@link check} compares it to the controls of its time. */
+/** Something that a test saw arrive, and when. {@link check} compares its lateness to the controls of the same time. */
 export interface Arrival extends Omit<Lateness.Reading, "control"> {
-  /** When it was requested, in milliseconds since 1970. */
+  /** When the test requested it, in milliseconds since 1970. */
   readonly from: number
   /** When it arrived, in milliseconds since 1970. */
   readonly at: number
-  /** How often it went through the broker; it may be late by that many controls. Default 1. */
+  /** How often it went through the broker. It may be late by as many times the control's lateness. Default 1. */
   readonly hops?: number
 }
 
 /**
- * Compares each arrival to the controls of its own time, and fails as {@link Lateness.check} does. `share` is the part of
+ * Compares each arrival to the controls of the same time, and fails as {@link Lateness.check} does. `share` is the part of
  * the arrivals that may be late, from 0 to below 1. Default 0.
  */
 export const check = (
@@ -69,7 +69,10 @@ export const none: Service = { lateness: () => Effect.succeed(0), precision: 0, 
  */
 const precision = 2
 
-/** For real time without controls: lateness never fails. Arrivals that are early by more than the clocks differ still fail. */
+/**
+ * Controls for real time that never fail a test for lateness. Arrivals that are early by more than the clocks differ still
+ * fail.
+ */
 export const ignored: Service = { ...none, precision, ignoresLateness: true }
 
 /** The controls that a case uses. When a suite runs in real time, it provides running ones. Default: {@link none}. */

@@ -1,6 +1,6 @@
 /**
- * A case's laboratory: its own queue, a recorded broker, consumers whose runs are recorded, and waiting that fails with a clear
- * message.
+ * The laboratory of a case: its own queue, a recorded broker, consumers whose runs are recorded, and waiting that fails
+ * with a clear message.
  */
 import { Broker, type Consumer, type Delivery, type Handler, type Producer, type QueueDefinition } from "@requeue/core"
 import { type Capabilities, type Outgoing } from "@requeue/core/port"
@@ -25,19 +25,23 @@ type Started = Effect.Effect<Consumer.Consumer, Consumer.StartError, Scope.Scope
 export interface Lab extends Observer.View {
   /** The queue of this case; no other case uses it. */
   readonly queue: string
-  /** The queue of its dead letters, unless a policy says otherwise. */
+  /** The dead-letter queue of this case, unless a policy names another one. */
   readonly dlq: string
-  /** The recorded broker. */
+  /** The broker, whose calls are recorded. */
   readonly broker: Broker.Service
   readonly capabilities: Capabilities.Capabilities
   readonly harness: HarnessService
-  /** Failures to inject into the broker, above the adapter. */
+  /** Failures to inject above the adapter, so the call does not reach the broker. */
   readonly faults: Recording.Faults
   /**
-   * Makes the next call of the adapter fail below it, if the harness can. The returned function reports whether it has happened.
+   * Makes the next call of the adapter to its broker fail, if the harness can do it. The returned function reports whether
+   * the call has failed.
    */
   readonly failNext: (operation: Operation, failure: Failure) => Effect.Effect<() => boolean, unknown, Scope.Scope>
-  /** A laboratory of another process, on the same queue; of this process if the broker lives in one process only. */
+  /**
+   * A laboratory of another process on the same queue. If the broker lives in one process only, it is a laboratory of this
+   * process.
+   */
   readonly another: Effect.Effect<Lab, unknown, Broker.Broker | Harness | Scope.Scope>
   /** The shortest delay that a case can distinguish from none, in milliseconds; cases use small multiples of it. */
   readonly unit: number
@@ -56,7 +60,7 @@ export interface Lab extends Observer.View {
     queue?: QueueDefinition.Input<A>,
     options?: Producer.Options
   ) => Effect.Effect<Producer.Producer<A>, Consumer.StartError>
-  /** Publishes below the producer, with metadata that the case may change. */
+  /** Publishes a message without the producer under test. A case may change the metadata. */
   readonly publish: (id: string, change?: Partial<Outgoing.Outgoing["metadata"]>) => Effect.Effect<void, unknown>
   /** Starts the consumer under test. Default: on this case's queue, with a handler that does nothing. */
   readonly start: <A = unknown>(
@@ -70,7 +74,7 @@ export interface Lab extends Observer.View {
     handler?: Handler.BatchHandler<A>,
     queue?: QueueDefinition.Input<A>
   ) => Started
-  /** Runs an effect on the recorded broker. */
+  /** Runs an effect on the broker, whose calls are recorded. */
   readonly onBroker: <A, E>(effect: Effect.Effect<A, E, Broker.Broker>) => Effect.Effect<A, E>
   /** The dead letters under test, in this case's dead-letter queue. */
   readonly letters: Effect.Effect<DeadLetters.DeadLetters>
@@ -79,10 +83,13 @@ export interface Lab extends Observer.View {
   /** The dead letters under test, in a queue that the policy of this case's queue names. */
   readonly lettersFoundIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
   /**
-   * Waits until a dead-letter queue has at least this many messages, and returns them. Default: this case's dead-letter queue.
+   * Waits until a dead-letter queue has at least `count` messages, and returns them. Default: this case's dead-letter
+   * queue.
    */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
-  /** Waits until the broker's numbers of a queue are these. Numbers that the broker cannot count are not compared. */
+  /**
+   * Waits until the broker reports these numbers for a queue. Numbers that the broker cannot count are not compared.
+   */
   readonly untilPending: (counts: Partial<Broker.Counts>, queue?: string) => Effect.Effect<void, unknown>
   /** Waits until a consumer has reported a new connection. */
   readonly untilReconnected: Effect.Effect<void, CheckFailed>

@@ -1,23 +1,24 @@
 /**
- * How late something was, compared to its bound and to a control of the same moment.
+ * Decides how late something was, compared to its bound and to a control of the same moment.
  *
- * A slow or busy machine makes everything late, and a test with a fixed bound cannot distinguish that from a late broker. So each
- * reading includes how late a {@link Control} was in the same window. A control may be late by half of the bound at most: beyond
- * that, nothing can be measured. So a reading that is later than one and a half times its bound never passes. An early reading is
- * early, whatever the control shows.
+ * A slow or busy machine makes everything late, and a test with a fixed bound cannot distinguish that from a late broker.
+ * So each reading includes how late a {@link Control} was in the same window. A control may be late by half of the bound at
+ * most: beyond that, nothing can be measured. So a reading that is later than one and a half times its bound never passes.
+ * An early reading is early, whatever the control shows.
  */
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
 
-/** One thing that arrived after its time. */
+/** The measured lateness of one thing, with its bound and its control. */
 export interface Reading {
-  /** Its name, for error messages. */
+  /** The name of the thing, for error messages. */
   readonly what: string
   /**
-   * Milliseconds after it was due, negative if it was early; `Infinity` for what cannot happen at all while the machine keeps up.
+   * How many milliseconds after its due time it arrived; negative if it was early. `Infinity` stands for a thing that
+   * cannot happen while the machine keeps up.
    */
   readonly late: number
-  /** Milliseconds by which it may be late on a quiet machine. */
+  /** Milliseconds by which the thing may be late on a quiet machine. */
   readonly bound: number
   /** Milliseconds by which the latest control of the same window was late. */
   readonly control: number
@@ -54,7 +55,7 @@ const show = ({ bound, control, late, what }: Reading): string => {
   return `${what}${how}; ${millis(bound)} are allowed, and a control of the same moment was ${millis(control)} late`
 }
 
-/** The error of inconclusive readings: in their windows the controls themselves were too late to measure by. */
+/** The error of inconclusive readings: the controls in their windows were too late to measure by. */
 export class NotMeasurable extends Error {
   override readonly name = "NotMeasurable"
   readonly readings: ReadonlyArray<Reading>
@@ -65,10 +66,11 @@ export class NotMeasurable extends Error {
 }
 
 /**
- * Fails with {@link CheckFailed} if a reading is early or late, else with {@link NotMeasurable} if one is inconclusive.
+ * Fails with {@link CheckFailed} if a reading is early or late. Otherwise it fails with {@link NotMeasurable} if a reading
+ * is inconclusive.
  *
- * `share` is the part of the readings, from 0 to below 1, that may be late or inconclusive: with 0.01, 99 of 100 must keep their
- * bounds. Default 0. Throws a RangeError for any other share.
+ * `share` is the part of the readings that may be late or inconclusive, from 0 to below 1. With 0.01, 99 of 100 readings
+ * must keep their bounds. Default 0. Throws a RangeError for any other share.
  */
 export const check = (
   readings: ReadonlyArray<Reading>,

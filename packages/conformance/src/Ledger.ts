@@ -1,4 +1,4 @@
-/** The ledger of a suite: the outcome of every case. No case is left out silently. */
+/** The ledger of a suite has the outcome of every case. No case is left out silently. */
 
 /** The outcome of one case. */
 export type Outcome =
@@ -6,10 +6,10 @@ export type Outcome =
   | { readonly _tag: "Failed"; readonly error: unknown }
   /** The broker or the harness lacks what the case needs. */
   | { readonly _tag: "NotApplicable"; readonly missing: string }
-  /** At each measurement the machine was too late for a verdict about the broker. */
+  /** The machine was too late at each measurement for a verdict about the broker. */
   | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
-/** One case of a ledger. */
+/** The line of one case in the ledger. */
 export interface Line {
   readonly group: string
   readonly name: string
@@ -54,17 +54,17 @@ export const totals = ({ cases, lines }: Ledger): Totals => {
 
 /** Cases that did not run because the harness lacks an ability. */
 export interface Untested {
-  /** The ability, as a member of the harness. */
+  /** The missing ability, by its name in the harness. */
   readonly ability: string
-  /** The names of the cases: what remains untested. */
+  /** The names of the cases that did not run, which say what remains untested. */
   readonly cases: ReadonlyArray<string>
 }
 
 const ofHarness = "harness."
 
 /**
- * The guarantees that a suite could not test because its harness lacks an ability, by that ability. An adapter that breaks them
- * still passes.
+ * Returns what a suite could not test because its harness lacks an ability. An adapter that breaks these guarantees still
+ * passes.
  */
 export const untested = ({ lines }: Ledger): ReadonlyArray<Untested> => {
   const byAbility = new Map<string, Array<string>>()
@@ -98,7 +98,10 @@ const detail = ({ measured, outcome }: Line): string => {
   return parts.length === 0 ? "" : ` (${parts.join("; ")})`
 }
 
-/** Formats a ledger as text: a line for each case, by group, then the guarantees that it could not test, and the totals. */
+/**
+ * Formats a ledger as text: a line for each case, by group, then the guarantees that the suite could not test, and the
+ * totals.
+ */
 export const render = (ledger: Ledger): string => {
   const { failed, measuredAgain, notApplicable, notMeasurable, notRun, passed } = totals(ledger)
   const groups = [...new Set(ledger.lines.map(({ group }) => group))]

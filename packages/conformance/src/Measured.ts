@@ -1,19 +1,20 @@
 /**
- * Repeats measurements in which a control was late. The subject of a test gets no second chance: it fails at the first
- * measurement in which it does something wrong, or is late while its control is not. Only inconclusive measurements are repeated.
+ * Repeats measurements in which a control was late. The subject of a test gets no second chance. It fails at the first
+ * measurement in which it does something wrong, or is late although its control is not. Only inconclusive measurements are
+ * repeated.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { NotMeasurable } from "./Lateness.ts"
 
-/** The end of the last measurement. */
+/** The result of repeated measurements. */
 export interface Measured<A, E> {
   /** How often it was measured. */
   readonly times: number
   /** How the last measurement ended. */
   readonly exit: Exit.Exit<A, E>
-  /** Why the last measurement is inconclusive as well; `undefined` if it is conclusive. */
+  /** Why the last measurement is inconclusive; `undefined` if it is conclusive. */
   readonly reason: NotMeasurable | undefined
 }
 
@@ -25,7 +26,10 @@ export interface Options {
   readonly again?: (<A, E, R>(measurement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
 }
 
-/** Returns why a measurement is inconclusive; `undefined` if something else failed as well, because then it failed. */
+/**
+ * Returns why a measurement is inconclusive. Returns `undefined` if something else failed as well, because then the
+ * measurement has failed.
+ */
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): NotMeasurable | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   const [only, ...others] = exit.cause.reasons

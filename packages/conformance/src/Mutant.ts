@@ -1,6 +1,6 @@
 /**
- * A broker or a consumer that is broken on purpose, and the case that must fail on it. A case that finds its mutant proves
- * something.
+ * A broker or a consumer that is broken on purpose, and the case that must fail on it. A case proves something only if it
+ * fails on its mutant.
  */
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -16,29 +16,29 @@ import * as Measured from "./Measured.ts"
 import { original, type Shape, Subject } from "./Subject.ts"
 import * as Suite from "./Suite.ts"
 
-/** A defect. */
+/** A defect of a broker, a consumer or a producer, and the case that must find it. */
 export interface Mutant {
   /** The mistake, in words. */
   readonly name: string
-  /** The name of the case that must fail on it. */
+  /** The name of the case that must fail on the mutant. */
   readonly kills: string
-  /** Breaks the broker. `fork` runs an effect in the background. */
+  /** Returns the broken broker. `fork` runs an effect in the background. */
   readonly broker?: (broker: Broker.Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Broker.Service
-  /** Breaks the consumer or the producer. */
+  /** Returns the broken consumer or producer. */
   readonly subject?: (subject: Shape) => Shape
 }
 
-/** A defect below the port: it replaces one text in the adapter's own source. */
+/** A defect inside an adapter: it replaces one text in the adapter's own source. */
 export interface Patch extends Pick<Mutant, "name" | "kills"> {
-  /** The end of the file's path. */
+  /** The end of the path of the file to change. */
   readonly file: string
-  /** A text that occurs once in the file. */
+  /** The text to replace, which occurs once in the file. */
   readonly text: string
   /** The text that replaces it. */
   readonly replacement: string
 }
 
-/** Adds the mutant to a suite's layer. A broker that it breaks is broken in every process. */
+/** Adds the mutant to a suite's layer. If the mutant breaks the broker, the broker is broken in every process. */
 export const apply = <E>(
   { broker: mutate, subject }: Mutant,
   layer: Layer.Layer<Broker.Broker | Harness, E>
@@ -90,12 +90,16 @@ export const runUntilKilled = (mutant: Mutant, options: Suite.Options, times = 1
     verdict._tag === "Killed" || times === 1 ? Effect.succeed(verdict) : runUntilKilled(mutant, options, times - 1)
   )
 
-/** The time limit of a case on a patched adapter: this many milliseconds, plus this multiple of its time on the sound adapter. */
+/**
+ * The time limit of a case on a patched adapter: `times` times its duration on the sound adapter, plus `millis`
+ * milliseconds.
+ */
 const limit = { millis: 2000, times: 3 } as const
 
 /**
- * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it also fails if it
- * takes two seconds more than three times as long, which kills mutants that would wait forever.
+ * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. On the patched
+ * adapter the case also fails if it takes more than three times as long plus two seconds. So mutants that would wait
+ * forever are found.
  *
  * Dies if the case fails on the sound adapter, or does not apply to it.
  */
@@ -124,8 +128,8 @@ export const runPatched = (
   }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
 
 /**
- * Reports a verdict to a test runner: throws for a mutant that survived, and skips the test if the machine was too late for a
- * verdict, as the suite does with a case.
+ * Reports a verdict to a test runner. Throws for a mutant that survived, because its case did not find it. Skips the test
+ * if the machine was too late for a verdict, as the suite does with a case.
  */
 export const report = (context: Measured.TestContext, verdict: Verdict): void => {
   if (verdict._tag === "NotMeasurable") return Measured.skip(context, verdict.reason)

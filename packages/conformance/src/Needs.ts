@@ -1,4 +1,7 @@
-/** Requirements of cases: what a broker or a harness must support, and the name that the ledger shows if it does not. */
+/**
+ * Requirements of cases: what a broker or a harness must support. A requirement that is not met returns a name, which the
+ * suite's report shows.
+ */
 import { Capabilities } from "@requeue/core/port"
 import type { Requirement } from "./Case.ts"
 import type { Failure, Operation } from "./Harness.ts"
@@ -13,7 +16,7 @@ export const has =
   ({ capabilities }) =>
     capabilities[flag] ? undefined : flag
 
-/** Requires that the broker lacks a capability: for the case that proves what holds without it. */
+/** Requires that the broker lacks a capability. Use it for the case that proves what holds without the capability. */
 export const lacks =
   (flag: Flag): Requirement =>
   ({ capabilities }) =>
@@ -37,7 +40,7 @@ export const restart: Requirement = ({ harness }) => (harness.restart ? undefine
 /** Requires a harness that can open the broker in another process. */
 export const another: Requirement = ({ harness }) => (harness.another ? undefined : "harness.another")
 
-/** Requires a broker that lives in one process: for the case that proves what holds there. */
+/** Requires a broker that lives in one process. Use it for the case that proves what holds for such a broker. */
 export const oneProcess: Requirement = ({ harness }) => (harness.another ? "absence of harness.another" : undefined)
 
 /** Requires a harness that can delete queues. */
@@ -71,7 +74,9 @@ export const counts =
 export const delayedMessages: Requirement = ({ capabilities }) =>
   capabilities.delayedMessages === true ? undefined : "delayedMessages"
 
-/** Requires a broker that cannot show delayed messages: for the case that proves what holds there. */
+/**
+ * Requires a broker that cannot show delayed messages. Use it for the case that proves what holds for such a broker.
+ */
 export const noDelayedMessages: Requirement = ({ capabilities }) =>
   capabilities.delayedMessages === true ? "absence of delayedMessages" : undefined
 
@@ -91,7 +96,7 @@ export const longRetries: Requirement = ({ capabilities }) =>
 export const limitedRetries: Requirement = (abilities) =>
   longRetries(abilities) === undefined ? "absence of retryDelay of 24 hours" : undefined
 
-/** Requires all of these. If several are missing, the ledger shows only the first. */
+/** Requires all of these requirements. If several are not met, the report shows only the first. */
 export const all =
   (...requirements: ReadonlyArray<Requirement>): Requirement =>
   (abilities) => {

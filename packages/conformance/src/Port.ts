@@ -1,8 +1,8 @@
 /**
  * A subscription that a test drives by hand, below the consumer: the test grants credit, takes deliveries and settles them.
  *
- * Use it in a case or an adapter's test about what the broker does for each call of its port. It repeats and returns nothing
- * automatically, and renews leases only with `keep`.
+ * Use it in a case or an adapter's test about what the broker does for each call of its port. The subscription repeats and
+ * returns nothing automatically, and renews leases only with the option `keep`.
  *
  * @example
  * ```ts
@@ -32,11 +32,11 @@ import * as Wait from "./Wait.ts"
 export interface Options {
   /** The queue to consume. */
   readonly queue: string
-  /** The maximum number of unsettled deliveries. Default 0: none arrives before a call of `credit`. */
+  /** The maximum number of unsettled deliveries. Default 0: no message arrives before a call of `credit`. */
   readonly credit?: number | undefined
   /** The queues that dead letters may go to. Default: the name of the queue with `.dlq` at its end. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
-  /** The policy that the adapter declares the queue for. Default: `RetryPolicy.make()`. */
+  /** The retry policy for which the adapter declares the queue. Default: `RetryPolicy.make()`. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** Whether the leases of all unsettled deliveries are renewed. Default false. */
   readonly keep?: boolean | undefined

@@ -47,11 +47,11 @@ export interface Recording {
   readonly broker: Broker.Service
   /** All entries so far, oldest first. */
   readonly log: ReadonlyArray<Entry>
-  /** None at first. */
+  /** The failures to inject; none at first. */
   readonly faults: Faults
 }
 
-/** Forwards what no fault affects, and returns all failures. */
+/** Forwards the requests that no failure affects, and returns all failures. */
 const around = <A extends Pick<Broker.SettleRequest, "delivery">>(
   asked: ReadonlyArray<A>,
   faultOf: FaultOf<A> | undefined,

@@ -12,7 +12,7 @@ export interface Shape {
   readonly findDeadLetters: typeof DeadLetters.foundFor
 }
 
-/** Requeue's own. */
+/** The consumer, producer and dead letters of Requeue itself. */
 export const original: Shape = {
   start: Consumer.start,
   startBatch: Consumer.startBatch,
@@ -21,5 +21,5 @@ export const original: Shape = {
   findDeadLetters: DeadLetters.foundFor
 }
 
-/** Reads all of them. Default: {@link original}. */
+/** The consumer, producer and dead letters under test. Default: {@link original}. */
 export const Subject = Context.Reference<Shape>("@requeue/conformance/Subject", { defaultValue: () => original })

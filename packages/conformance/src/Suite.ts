@@ -37,9 +37,12 @@ export interface Runner {
 
 /** An adapter, and how its cases run. */
 export interface Options<E = unknown> {
-  /** The adapter's name, with its version; it heads the ledger. */
+  /** The adapter's name with its version, which is the heading of the report. */
   readonly name: string
-  /** The adapter and the harness on the same broker. With `virtualTime` it is built anew for each case. */
+  /**
+   * The layer of the adapter and the harness, both on the same broker. With `virtualTime`, the layer is built anew for each
+   * case.
+   */
   readonly layer: Layer.Layer<Broker.Broker | Harness, E>
   /** The cases to run. Default: all. */
   readonly cases?: ReadonlyArray<Case.Case> | undefined
@@ -82,7 +85,7 @@ const refusal = (call: string, options: Options): RangeError | undefined =>
   OptionNames.argument(call, "name", options.name, OptionKind.text) ??
   OptionNames.argument(call, "layer", options.layer, isLayer)
 
-/** Fails as soon as the time is over, interrupts the effect, and does not wait for its end. */
+/** Fails when the time is over, interrupts the effect, and does not wait for its end. */
 const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   timeout: number,
@@ -131,8 +134,8 @@ const lineOf = ({ group, name }: Case.Case, { exit, reason, times: measured }: R
 type Measurement = Effect.Effect<Ledger.Outcome, unknown, Broker.Broker | Harness>
 
 /**
- * Runs single cases; `prepare` changes each measurement. Among concurrent cases, only one at a time is measured again, which
- * leaves it more of the machine.
+ * Runs single cases; `prepare` changes each measurement. Among concurrent cases, only one at a time is measured again,
+ * because it then has more of the machine.
  */
 const runner = <R>(
   { logs, measurements = defaultMeasurements, timeout = defaultTimeout }: Options,
@@ -143,7 +146,7 @@ const runner = <R>(
     Measured.run(prepare(logging({ logs })(outcomeOf(one, timeout))), { most: measurements, again })
 }
 
-/** Reads the broker, and a harness of the right form. */
+/** Reads the broker and the harness, and refuses a harness of the wrong form. */
 const checked = (options: Options) => {
   const check = Effect.flatMap(Harness, (harness) => {
     const problem = CheckHarness.problemOf(harness)
@@ -160,7 +163,7 @@ const virtualRunner = (options: Options) =>
 /** Runs the cases in real time, on the provided broker. */
 const realRunner = (options: Options) => runner(options, (measurement) => measurement)
 
-/** The controls for real time, which the lateness of a case is compared to. */
+/** Returns the controls for real time, with which the lateness of a case is compared. */
 const controls = (options: Options) =>
   Layer.effect(
     Control.Control,

@@ -1,7 +1,7 @@
 /**
  * Waits until a test sees something. The error says what did not arrive.
  *
- * It uses Effect's Clock, so the same code waits in virtual time and in real time.
+ * Waiting uses Effect's Clock, so the same code waits in virtual time and in real time.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ export type What = string | (() => string)
 export interface Options {
   /** Maximum milliseconds to wait. Default 120,000. */
   readonly within?: number
-  /** Milliseconds between two checks; a twentieth of the time waited, once that is more. Default 20. */
+  /** Milliseconds between two checks; after a long wait, a twentieth of the time waited so far. Default 20. */
   readonly every?: number
 }
 

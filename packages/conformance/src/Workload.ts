@@ -1,7 +1,7 @@
 /**
  * Work for fault tests: most messages succeed at once, every fifth at its third attempt, and every fiftieth never.
  *
- * So settlements of every kind are in flight when something breaks. {@link Books} record them.
+ * So settlements of every kind are in flight when something breaks. {@link Books} record the outcomes.
  */
 import { Backoff, type Broker, type BrokerError, Consumer, type Message, RetryPolicy } from "@requeue/core"
 import { Outgoing } from "@requeue/core/port"
@@ -27,10 +27,10 @@ export const runsOf = (id: string): number => (isDoomed(id) ? maxRetries + 1 : n
 
 /** Further details of a message. */
 export interface Details {
-  /** Milliseconds until its delivery. Default 0. */
+  /** Milliseconds until the message is delivered. Default 0. */
   readonly delay?: number
   readonly headers?: Message.Headers
-  /** When it is published, in milliseconds since 1970. */
+  /** When the message is published, in milliseconds since 1970. */
   readonly now: number
 }
 
@@ -57,10 +57,10 @@ export const publishAll = (
   })
 
 /**
- * Starts a consumer that handles the messages and records them in the books.
+ * Starts a consumer that handles the messages, and records each run and each outcome in `books`.
  *
- * It retries a message after 100 ms, at most 4 times. 20 handlers run at a time, each for one millisecond. The package's README
- * has an example.
+ * It retries a message after 100 ms, at most 4 times. 20 handlers run at a time, each for one millisecond. The package's
+ * README has an example.
  */
 export const start = (
   queue: string,

@@ -1,7 +1,7 @@
 /**
- * The audit of operators: one JSON line before an operation begins, one for each letter before it leaves the queue, and one after
- * the operation. Where a line cannot be written, the operation does not begin, or the letter stays. The fields are those of
- * `requeue dead-letters redrive --audit`.
+ * The audit of operators: one JSON line before an operation begins, one for each letter before it leaves the queue, and one
+ * after the operation. If a line cannot be written, the operation does not begin, or the letter stays. The lines have the
+ * fields of `requeue dead-letters redrive --audit`.
  */
 import { Failure } from "@requeue/core"
 import { AuditLine, type DeadLetters, type LetterFilter } from "@requeue/operations"
@@ -15,8 +15,8 @@ import type { Writable } from "node:stream"
 import { Refusal } from "./internal/refusal.ts"
 
 /**
- * Stores a line with its line end, or up to 100 lines of letters, and resolves when they are stored. An error stops the
- * operation.
+ * Stores audit lines, each with its line end, and resolves when they are stored. A call has one line, or the lines of up to
+ * 100 letters. An error stops the operation.
  */
 export type Write = (line: string) => void | Promise<void>
 
@@ -28,7 +28,7 @@ export interface Operation {
   readonly operator: string
   readonly broker: string
   readonly queues: ReadonlyArray<string>
-  /** The filter of the letters. Default: none. */
+  /** The filter that selects the letters. Default: none. */
   readonly filters?: LetterFilter.LetterFilter | undefined
   /** The options of the request. */
   readonly options: Readonly<Record<string, unknown>>
@@ -58,8 +58,8 @@ export const toFile = (path: string): Write => {
 }
 
 /**
- * Returns a writer to a stream such as `process.stderr`, which waits until the stream has accepted each line. Where the stream
- * fails, the line fails and the process goes on.
+ * Returns a writer to a stream such as `process.stderr`, which waits until the stream has accepted each line. If the stream
+ * fails, writing the line fails and the process goes on.
  */
 export const toStream = (stream: Writable): Write => {
   stream.on("error", () => undefined)
@@ -86,19 +86,21 @@ const keep = (write: Write, line: string): Effect.Effect<void, string> =>
     Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(`no answer in ${timeout / 1000} s`) })
   )
 
-/** Writes the first line of an operation. Where that fails, the operation must not begin. */
+/** Writes the audit line for the beginning of an operation. If that fails, the operation must not begin. */
 export const begin = (write: Write, operation: Operation): Effect.Effect<void, Refusal> =>
   Effect.flatMap(lineOf("begin", operation, {}), (line) =>
     Effect.mapError(keep(write, line), (reason) => {
       const detail = `the audit could not be written: ${reason}`
-      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Fix the audit first" })
+      return new Refusal({ status: 503, detail, remedy: "Nothing was done. Make the audit writable, then try again" })
     })
   )
 
-/** Where letters go. */
+/** Where the letters of an operation go. */
 export type Goal = Pick<AuditLine.Operation, "isRemoval" | "to">
 
-/** Writes a line for each letter of an operation before it leaves the queue. `run` uses the clock of the console. */
+/**
+ * Writes a line for each letter of an operation before it leaves the queue. `run` runs effects with the console's clock.
+ */
 export const ofLetters =
   (
     write: Write,
@@ -113,13 +115,16 @@ export const ofLetters =
     if (lost !== undefined) throw new Error(lost)
   }
 
-/** Writes the last line. Returns the error where it could not. */
+/** Writes the audit line for the end of an operation. Returns the error if the line could not be written. */
 export const end = (write: Write, operation: Operation, outcome: object): Effect.Effect<string | undefined> =>
   Effect.flatMap(lineOf("end", operation, outcome), (line) =>
     Effect.match(keep(write, line), { onSuccess: () => undefined, onFailure: (reason) => reason })
   )
 
-/** Runs short work between its two lines. Fails where one of them cannot be written. */
+/**
+ * Runs a short operation between the audit lines for its beginning and its end. Fails if one of the two lines cannot be
+ * written.
+ */
 export const around =
   (write: Write, operation: Operation) =>
   <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | Refusal> =>
@@ -131,5 +136,9 @@ export const around =
       const lost = yield* end(write, operation, outcome)
       if (lost === undefined) return yield* exit
       const detail = `the audit could not be written: ${lost}`
-      return yield* new Refusal({ status: 503, detail, remedy: "The result is not shown. Fix the audit first" })
+      return yield* new Refusal({
+        status: 503,
+        detail,
+        remedy: "The result is not shown. Make the audit writable, then try again"
+      })
     })

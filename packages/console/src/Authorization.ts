@@ -1,11 +1,12 @@
 /**
- * Decides which actions a request may do. Users with passwords and tokens are built in. For anything else, such as the sessions
- * of your application, write a function.
+ * Decides which actions a request may do. Authorization by passwords and by tokens is built in. For anything else, such as
+ * the sessions of your application, write a function.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 
 /**
- * Actions, the weakest first; a role is the strongest action that it allows.
+ * The actions of operators, the weakest first. Each action includes all weaker ones. A role has the name of its strongest
+ * action: the role `redrive` also allows `view` and `bodies`.
  *
  * - `view`: queues, causes, and letters without their bodies.
  * - `bodies`: bodies of letters, without the parts that `redact` hides.
@@ -27,15 +28,19 @@ export type Decision =
   | { readonly _tag: "Forbidden"; readonly operator: string }
   | {
       readonly _tag: "Unknown"
-      /** The name in the request. After many refusals from one address, the console refuses only this name there. Default: none. */
+      /**
+       * The operator's name in the request. With it, many refused requests under one name do not block other names at the
+       * same address. Default: none.
+       */
       readonly operator?: string | undefined
-      /** The challenge of the header `www-authenticate`. Default: none. */
+      /** The value of the response header `www-authenticate`. Default: none. */
       readonly challenge?: string | undefined
     }
 
 /**
- * Decides whether a request may do an action; an error refuses the request. For each request, the console calls it once for
- * the request's action. If that is granted, it calls it for every action, to hide buttons that would be refused.
+ * Decides whether a request may do an action; an error refuses the request. For each request, the console calls this
+ * function once for the request's action. If the action is granted, the console calls it again for every action, to hide
+ * buttons that would be refused.
  */
 export type Authorize = (request: Request, action: Action) => Decision | Promise<Decision>
 
@@ -47,7 +52,10 @@ const decide = (operator: string, role: Action, action: Action): Decision => ({
   operator
 })
 
-/** Grants a role to every request, under one name. Use it only for a console that this machine alone can reach. */
+/**
+ * Returns authorization that grants a role to every request. The audit records all of them under the same operator name.
+ * Use it only if no other machine can reach the console.
+ */
 export const everybody =
   (operator: string, role: Action): Authorize =>
   (_, action) =>
@@ -88,11 +96,11 @@ const credentials = (request: Request, scheme: "basic" | "bearer"): string | und
 
 /** A user with a password. */
 export interface User {
-  /** The name, without a colon. */
+  /** The name of the user, without a colon. */
   readonly name: string
-  /** At least 12 characters. */
+  /** The password, at least 12 characters. */
   readonly password: string
-  /** The strongest action. */
+  /** The user's role, named by its strongest action. */
   readonly role: Action
 }
 
@@ -119,11 +127,11 @@ export const basic = (users: ReadonlyArray<User>): Authorize => {
 
 /** A token of a script or of a proxy. */
 export interface Token {
-  /** The name of its holder, for the audit. */
+  /** The name of the token's holder, for the audit. */
   readonly name: string
-  /** At least 12 characters. */
+  /** The token, at least 12 characters. */
   readonly token: string
-  /** The strongest action. */
+  /** The token's role, named by its strongest action. */
   readonly role: Action
 }
 

@@ -11,11 +11,11 @@ import type * as Scope from "effect/Scope"
 export interface Queue {
   readonly name: string
   readonly retry: RetryPolicy.RetryPolicy
-  /** The options of its consumers, which its page explains. Default: only `retry`. */
+  /** The options of the queue's consumers, which the queue's page explains. Default: only `retry`. */
   readonly options?: ConsumerOptions.Options | undefined
 }
 
-/** The functions of a broker that plan its queues and compare them with the plans. */
+/** The operations of a broker that plan its queues and compare them with the plans. */
 export interface Operations {
   /** Plans a queue without a connection. */
   readonly plan: (request: Adapter.PlanRequest) => Effect.Effect<Plan.Plan, Error>
@@ -28,11 +28,11 @@ export interface BrokerSource {
   /** The name of the broker on pages. */
   readonly name: string
   readonly queues: ReadonlyArray<Queue>
-  /** Connects. The console builds it for the first request, and again after a failure. */
+  /** Makes the connection. The console builds this layer at the first request, and again after a failure. */
   readonly layer: Layer.Layer<Broker.Broker, Error>
   /** Texts that no page may show, such as the password in the broker's URL. */
   readonly secrets: ReadonlyArray<string>
-  /** Plans its queues. Default: none, and pages of queues show no plan. */
+  /** The operations that plan the broker's queues. Default: none; then the pages of its queues show no plan. */
   readonly operations?: Operations | undefined
 }
 
@@ -53,7 +53,7 @@ export const queueOf = ({
   return { name, retry, options: { ...options, retry } }
 }
 
-/** Returns the operations of a broker. The adapter is loaded on the first use. */
+/** Returns the operations of a broker. The adapter is loaded at the first use. */
 export const operationsOf = <E extends Error>(resolved: Effect.Effect<Adapters.Resolved, E>): Operations => {
   const operations = Effect.flatMap(resolved, Adapters.operationsOf)
   return {
@@ -83,11 +83,13 @@ const secretsOf = ({ options, url }: { readonly url: URL; readonly options: obje
   return [...new Set(all.flatMap((text) => [text, decoded(text)]))].filter((text) => text.length >= shortest)
 }
 
-/** The secrets of a resolved URL. */
+/** Returns the secrets of a resolved URL. */
 export const secretsOfAddress = (address: Redacted.Redacted<{ readonly url: URL; readonly options: object }>) =>
   secretsOf(Redacted.value(address))
 
-/** Returns the brokers of a config file with their queues, as `queuesOn` has them, without brokers that have no queues. */
+/**
+ * Returns the brokers of a config file with their queues, as `queuesOn` has them. Brokers without queues are left out.
+ */
 export const ofConfiguration = (config: Configuration.Configuration): Effect.Effect<ReadonlyArray<BrokerSource>> => {
   const names = config.brokers.filter((name) => config.queuesOn(name).length > 0)
   return Effect.forEach(names, (name) =>

@@ -41,15 +41,15 @@ export interface Options {
    */
   readonly hosts?: ReadonlyArray<string> | undefined
   /**
-   * The addresses of trusted proxies, such as `10.0.0.7` or `10.0.0.0/8`. Their `X-Forwarded-For` has the client's address.
-   * Without it, all users of a proxy share the limits of one client. Default: none.
+   * The addresses of trusted proxies, such as `10.0.0.7` or `10.0.0.0/8`. The console reads the client's address from their
+   * header `X-Forwarded-For`. Without this option, all users of a proxy share the limits of one client. Default: none.
    */
   readonly proxies?: ReadonlyArray<string> | undefined
   /** Hides parts of letters that operators must not see. Default: `Redaction.standard`. */
   readonly redact?: Redaction.Redact | undefined
   /**
-   * The URL of a trace in your tracing tool, such as `https://traces.example.com/trace/{traceId}`, by HTTP or HTTPS. It may
-   * have `{spanId}` as well. Letters with the header `traceparent` link to it. Default: no links.
+   * The URL of a trace in your tracing tool, such as `https://traces.example.com/trace/{traceId}`, by HTTP or HTTPS. The
+   * URL may have `{spanId}` as well. Letters with the header `traceparent` link to it. Default: no links.
    */
   readonly traceUrl?: string | undefined
   /** Milliseconds that a page waits for a broker, 1 to 60,000. Default: 2,000. */
@@ -59,17 +59,17 @@ export interface Options {
 /** A console. */
 export interface Console {
   /**
-   * Answers a request. `client` is the address of its socket, which only the server knows. Without it, a console without
-   * authentication refuses every request. Never rejects.
+   * Answers a request, and never rejects. Pass the remote address of the request's socket as `client`, because only your
+   * server knows it. Without `client`, a console without authentication refuses every request.
    */
   readonly fetch: (request: Request, client?: { readonly address: string }) => Promise<Response>
-  /** Whether the console has no authentication. Then other machines must not reach it. */
+  /** Whether the console has no authentication. If so, other machines must not reach it. */
   readonly isOpen: boolean
   /** The hosts that requests may name; `undefined` for the names of this machine. */
   readonly hosts: ReadonlyArray<string> | undefined
   /**
-   * Returns the option `onEvent` for consumers in this process: the page of events shows their failures. `broker` is the name of
-   * their broker in this console.
+   * Returns a function for the option `onEvent` of consumers in this process. The page of events then shows their failures.
+   * `broker` is the name of their broker in this console.
    *
    * @throws RangeError when no broker has that name
    */
@@ -125,11 +125,11 @@ const telling =
   }
 
 /**
- * Makes a console, which ends with the scope: then it stops its jobs and waits for their ends. It connects to a broker on the
- * first request.
+ * Makes a console that lives until the scope closes. Then it stops its jobs, and waits until they have ended. It connects
+ * to a broker at the first request.
  *
- * @throws RangeError when an option of the console or of a queue is unknown or of another kind, when two brokers have the same
- *   name, or when `hosts` names other machines and `authorize` is missing
+ * @throws RangeError when an option of the console or of a queue is unknown or of another kind, when two brokers have the
+ * same name, or when `hosts` names other machines and `authorize` is missing
  *
  * @example
  * ```ts
@@ -173,7 +173,9 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
   const isOpen = authorize === undefined
   const foreign = hosts?.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {
-    throw new RangeError(`Console.make: the host ${foreign} needs authorize. Without it, every visitor could redrive`)
+    throw new RangeError(
+      `Console.make: the host ${foreign} needs authorize: without this option, every visitor could redrive`
+    )
   }
   const twice = brokers.find(({ name }, index) => brokers.findIndex((other) => other.name === name) < index)
   if (twice !== undefined)

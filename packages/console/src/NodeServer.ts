@@ -18,8 +18,8 @@ import * as Host from "./internal/guard/host.ts"
 import * as SecurityHeaders from "./internal/guard/securityHeaders.ts"
 
 /**
- * The requested URL. Express removes the mount path from `url`. A path that the URL parser changes, such as one with `..`, is
- * refused: a guard in front of the console has checked another path.
+ * Returns the requested URL. Express removes the mount path from `url`. A path that the URL parser changes, such as one
+ * with `..`, is refused, because a guard in front of the console has checked another path.
  */
 const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly originalUrl?: string }): URL => {
   const asked = originalUrl ?? url
@@ -29,8 +29,8 @@ const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly
 }
 
 /**
- * The body. Where a parser of the application has read it already, the fields of its result that are texts: forms of the console
- * have no others.
+ * Returns the body. If the application has already parsed it, returns the parsed fields that are texts, because forms of
+ * the console have no others.
  */
 const bodyOf = (incoming: IncomingMessage & { readonly body?: unknown }) => {
   const { body, readableDidRead } = incoming
@@ -74,7 +74,7 @@ const respond = async (response: Response, outgoing: ServerResponse, isHead: boo
 }
 
 /**
- * Returns a listener for Node's requests. The client is the address of the socket, which a request cannot forge.
+ * Returns a listener for Node's requests. It takes the client's address from the socket, which a request cannot forge.
  */
 export const listener =
   ({ fetch }: Pick<Console, "fetch">): RequestListener =>
@@ -104,11 +104,11 @@ const onClientError = ({ code }: NodeJS.ErrnoException, socket: Duplex): void =>
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, "", ""].join("\r\n"))
 }
 
-/** Where a server listens. */
+/** The options of {@link serve}. */
 export interface Options {
-  /** The address. Default: 127.0.0.1. */
+  /** The address to listen on. Default: 127.0.0.1. */
   readonly host?: string | undefined
-  /** The port; 0 for any free port. Default: 4747. */
+  /** The port to listen on; 0 for any free port. Default: 4747. */
   readonly port?: number | undefined
 }
 
@@ -118,8 +118,8 @@ export const defaultPort = 4747
 const isLoopback = (host: string): boolean => host === "localhost" || Host.isLoopbackAddress(host)
 
 /**
- * Serves a console until the scope closes, and returns its URL, with the first of its `hosts` where it has some. Fails with
- * Node's error when the address is in use.
+ * Serves a console until the scope closes, and returns its URL. If the console has `hosts`, the URL has the first of them.
+ * Fails with Node's error if the address is in use.
  *
  * @throws RangeError when the address is not this machine, and the console has no authentication or no `hosts`
  */
@@ -129,7 +129,7 @@ export const serve = (
 ): Effect.Effect<URL, Error, Scope.Scope> => {
   if (requeue.isOpen && !isLoopback(host)) {
     throw new RangeError(
-      `NodeServer.serve: a console on ${host} needs authentication. Give authorize, or listen on 127.0.0.1`
+      `NodeServer.serve: a console on ${host} needs authentication. Set the option authorize, or listen on 127.0.0.1`
     )
   }
   if (requeue.hosts === undefined && !isLoopback(host)) {

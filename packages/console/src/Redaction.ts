@@ -2,31 +2,36 @@
 import * as Secrets from "./internal/secrets.ts"
 
 /**
- * The parts of a letter that a hook can hide. The console leaves out a part that it does not show. A part that the hook leaves
- * out of its answer is hidden.
+ * The parts of a letter that a hook can hide. The console gives the hook only the parts that it shows. If the hook leaves a
+ * part out of its answer, the console hides that part.
  */
 export interface Content {
   /** The headers by name. */
   readonly headers: Readonly<Record<string, string>>
   readonly id?: string | undefined
-  /** The error of the last attempt. Causes, and operators without `bodies`, show only the pattern of its message. */
+  /**
+   * The error of the last attempt. Pages of causes show only the pattern of its message, and so do all pages for operators
+   * without the role `bodies`.
+   */
   readonly error?:
     | {
         readonly name: string
         readonly message: string
-        /** The stack trace, for operators who may see bodies. */
+        /** The stack trace, which only operators with the role `bodies` see. */
         readonly stack?: string | undefined
       }
     | undefined
   /** The names and messages of the errors of earlier attempts. */
   readonly history?: ReadonlyArray<string> | undefined
-  /** The body: a JSON value, a text, or a `Uint8Array` for other bytes. A text in its place hides it. */
+  /**
+   * The body: a JSON value, a text, or a `Uint8Array` for other bytes. A hook hides the body if it returns a text instead.
+   */
   readonly body?: unknown
 }
 
 /**
- * Returns the content without its hidden parts. Where it throws or returns anything else, such as a promise, the console shows
- * nothing of the content.
+ * Returns the content without its hidden parts. If the function throws or returns anything else, such as a promise, the
+ * console shows nothing of the content.
  */
 export type Redact = (content: Content, letter: { readonly broker: string; readonly queue: string }) => Content
 
@@ -114,7 +119,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 }
 
-/** The deepest level that is read. Deeper values are hidden. */
+/** The deepest level of a value that redaction reads. Deeper values are hidden. */
 const deepest = 100
 
 /** Fields that name an entry of a list: `{ "name": "password", "value": "…" }`. */

@@ -8,7 +8,7 @@ import * as Console from "./Console.ts"
 
 /** An open console. */
 export interface OpenConsole extends Console.Console, AsyncDisposable {
-  /** Stops its jobs, waits for their ends, and closes its connections. */
+  /** Stops the console's jobs, waits until they have ended, and closes its connections. */
   readonly close: () => Promise<void>
 }
 

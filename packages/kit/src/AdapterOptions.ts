@@ -1,6 +1,6 @@
 /**
- * Options of adapters, from code, a config file and a URL's query, by the same kinds. Errors name the option and hide
- * values that may be secret.
+ * Decodes the options of adapters by the same kinds, from code, a config file or a URL's query. Errors name the option
+ * and hide values that may be secret.
  */
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -29,8 +29,8 @@ export const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
 /**
- * Returns the error of the first secret that is not text, such as an unquoted password of digits in a config file.
- * `undefined` counts as missing. `broker` is the adapter's name, and `secrets` has the values by option.
+ * Returns the error of the first secret that is not text, such as an unquoted password of digits in a config file. A
+ * secret that is `undefined` is not an error. `broker` is the adapter's name, and `secrets` has the values by option.
  */
 export const secretProblem = (
   broker: string,
@@ -44,7 +44,7 @@ export const secretProblem = (
     : new ConfigurationError.ConfigurationError({
         field: wrong,
         detail: "must be text",
-        remedy: "Put it in quotes",
+        remedy: "Put the value in quotes",
         broker
       })
 }
@@ -59,10 +59,10 @@ const ofConnect = (problem: OptionTree.Problem): OptionTree.Problem => {
 const connectNames: ReadonlyArray<string> = Adapter.connectOptions
 
 /**
- * Makes a decoder of options from several sources. Later sources override earlier ones, and `undefined` counts as missing.
- * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. The decoder fails for an unknown name, and
- * for a value of the wrong kind. `broker` is the adapter's name, for errors. `others` are options that the adapter reads
- * separately; errors suggest them too. Default: none.
+ * Makes a decoder of options from several sources. Later sources override earlier ones. A value of `undefined` counts
+ * as missing. The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. The decoder fails for an
+ * unknown name, and for a value of the wrong kind. `broker` is the adapter's name, for errors. `others` are options
+ * that the adapter reads separately; errors suggest them too. Default: none.
  *
  * @example
  * ```ts

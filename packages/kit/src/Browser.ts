@@ -1,9 +1,9 @@
 /**
  * A browser for brokers that show messages only by delivering them: a consumer that holds its deliveries.
  *
- * When to use: as an adapter's `admin.browse`, if the broker cannot show messages otherwise. It returns messages by
- * `Release`, which counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends after a second without a
- * message.
+ * When to use: as an adapter's `admin.browse`, if the broker cannot show messages otherwise. The browser returns
+ * messages by `Release`, which counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends after a
+ * second without a message.
  *
  * @example
  * ```ts

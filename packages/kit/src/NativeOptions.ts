@@ -1,8 +1,8 @@
 /**
  * Native options: options of one message that only one broker supports, checked when made, and immutable.
  *
- * When to use: in an adapter whose broker has features that others lack, such as exchanges. Core passes them on as the
- * `native` of an outgoing message, and other adapters ignore them.
+ * When to use: in an adapter whose broker has features that others lack, such as exchanges. Core passes these options
+ * on as the `native` of an outgoing message, and other adapters ignore them.
  *
  * @example
  * ```ts
@@ -35,12 +35,15 @@ export interface NativeOptions<in Options extends object, out A extends object> 
   readonly of: (native: Message.Native | undefined) => A | RangeError | undefined
 }
 
-/** Options of {@link define}. */
+/** The options of {@link define}. */
 export interface Definition<Options extends object, A extends object> {
-  /** The name under which core passes them on. */
+  /** The broker's name, under which core passes the options on. */
   readonly broker: string
   readonly kinds: OptionNames.Of<Options>
-  /** Reads options of the right kinds, and copies mutable values. Returns an error text to refuse them. */
+  /**
+   * Converts options that have the right kinds, and copies mutable values. If it returns text, the options are refused
+   * with this text as the error.
+   */
   readonly read: (options: Options) => A | string
 }
 

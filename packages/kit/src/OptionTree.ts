@@ -1,6 +1,6 @@
 /**
- * Kinds of options with members: lists, and objects with known or free names. Errors name the path of a wrong member at any
- * depth.
+ * Makes kinds of options with members: of lists, and of objects with known or free names. Errors name the path of a
+ * wrong member at any depth.
  *
  * When to use: for an adapter's options that are more than numbers and words, with `AdapterOptions`.
  *
@@ -64,7 +64,7 @@ export const struct = <const Members extends Kinds>(members: Members): OptionKin
     OptionKind.isObject(value) ? members : undefined
   )
 
-/** A problem of a value, and where it is. */
+/** A problem of a value, and its place. */
 export interface Problem {
   /** The place in the value, such as `[1].port`; empty for the value itself. */
   readonly place: string
@@ -73,13 +73,13 @@ export interface Problem {
   readonly remedy: string | undefined
 }
 
-/** The detail of a {@link Problem} of a name that is not an option. */
+/** The `detail` of a {@link Problem} whose place has the name of no option. */
 export const unknownOption = "unknown option"
 
 const shown = (value: unknown): string =>
   value === undefined ? "" : `, got ${typeof value === "string" && value !== "" ? "a text" : OptionKind.show(value)}`
 
-/** Returns the first member that is unknown or of the wrong kind; `undefined` if all are right. */
+/** Returns the problem of the first member that is unknown or of the wrong kind; `undefined` if all members are right. */
 export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | undefined => {
   const members = kind.members?.(value)
   if (members === undefined || !isContainer(value)) {
@@ -104,7 +104,7 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
   return undefined
 }
 
-/** Returns the first of these members that is inherited, a getter or not enumerable. */
+/** Returns the problem of the first member that is inherited, a getter or not enumerable. */
 export const problemOfSource = (value: object, members: Kinds): Problem | undefined => {
   const problem = OptionNames.problemOfSource(value, members)
   return problem && { place: `.${problem.name}`, detail: problem.detail, remedy: problem.remedy }

@@ -1,9 +1,10 @@
 /**
  * Page sizes: how many messages a browser requests at once, by the size of earlier messages.
  *
- * When to use: in an adapter whose broker reports a message's size only on delivery. The first page has one message. Each
- * further page has at most 16 times as many messages as the last one, at most 256, and about 4 MiB by the largest message
- * of the last page. If large messages follow a page of small ones, one page may still have 256 of them.
+ * When to use: in an adapter whose broker reports a message's size only on delivery. The first page has one message.
+ * Each further page has at most 16 times as many messages as the last one, at most 256, and about 4 MiB, if all
+ * messages are as large as the largest one of the last page. If large messages follow a page of small ones, one page
+ * may still have 256 of them.
  *
  * @example
  * ```ts
@@ -26,7 +27,10 @@ const bytesOfPage = 4 * 2 ** 20
 export interface PageSize {
   /** Returns the most messages of the next page, at least 1. */
   readonly size: () => number
-  /** Adjusts the size by a page: the bytes of each of its messages. An empty page changes nothing. */
+  /**
+   * Adjusts the size of the next page. `page` has the number of bytes of each message of the last page. An empty page
+   * changes nothing.
+   */
   readonly seen: (page: ReadonlyArray<number>) => void
 }
 

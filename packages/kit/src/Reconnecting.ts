@@ -34,7 +34,10 @@ import { Log, Reconnect } from "@requeue/core/port"
 
 /** How to open, watch and close a driver's connections. */
 export interface Options<A, E> {
-  /** Opens a connection; repeated until it succeeds. After an interruption, it must close a connection that opens later. */
+  /**
+   * Opens a connection. It is repeated until it succeeds. If it is interrupted, it must close a connection that opens
+   * later.
+   */
   readonly connect: Effect.Effect<A, E>
   /** Whether a connection is open now, even before `ended` reports its end. */
   readonly isOpen: (connection: A) => boolean
@@ -42,23 +45,23 @@ export interface Options<A, E> {
   readonly ended: (connection: A) => Effect.Effect<unknown>
   /** Closes the open connection; called when the scope closes. */
   readonly close: (connection: A) => Effect.Effect<unknown>
-  /** The pauses between attempts. After a connection of a second or more, the first attempt is immediate. */
+  /** The pauses between attempts. If the lost connection was open for a second or more, the first attempt is immediate. */
   readonly pauses: Reconnect.Pauses
   /** Annotations of log lines, such as the role of the connection. */
   readonly annotations: Readonly<Record<string, unknown>>
   /** Called with each new connection, and with `undefined` when one has ended. Default: none. */
   readonly onChange?: ((connection: A | undefined) => void) | undefined
-  /** A connection that is already open. Default: none; the first one is opened too. */
+  /** A connection that is already open. Default: none, so the first connection is also opened by `connect`. */
   readonly initial?: A | undefined
 }
 
-/** A maintained connection. */
+/** A connection that is reopened whenever it is lost. */
 export interface Reconnecting<A, E> {
   /** Returns the open connection; `undefined` while there is none. */
   readonly current: () => A | undefined
-  /** Waits for the open connection. */
+  /** Waits until a connection is open, and returns that connection. */
   readonly live: Effect.Effect<A>
-  /** Waits for the first attempt to connect, and fails with its error. */
+  /** Waits for the first attempt to connect, and fails if that attempt failed. */
   readonly tried: Effect.Effect<void, E>
   /** Returns the error of the last failed attempt; `undefined` if connected, or if no attempt has failed since. */
   readonly error: () => E | undefined
@@ -67,7 +70,7 @@ export interface Reconnecting<A, E> {
 /** A connection that lasted at least this many milliseconds is reopened without a pause. */
 const healthy = 1000
 
-/** Keeps a connection until the scope closes. Never fails; `tried` reports the first attempt. */
+/** Keeps a connection open until the scope closes. Never fails; `tried` reports the first attempt. */
 export const make = <A, E extends { readonly message: string }>(
   options: Options<A, E>
 ): Effect.Effect<Reconnecting<A, E>, never, Scope.Scope> =>

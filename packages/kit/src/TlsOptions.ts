@@ -1,5 +1,5 @@
 /**
- * TLS options, decoded strictly, because a misspelt option would make a connection less secure.
+ * Decodes TLS options. It is strict, because a misspelt option would make a connection less secure.
  *
  * When to use: in an adapter whose driver takes the options of `node:tls`.
  */
@@ -10,9 +10,9 @@ import { decoder } from "./AdapterOptions.ts"
 
 /** TLS options, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
 export interface Tls {
-  /** Certificates of trusted authorities, as PEM. Default: those of Node.js. */
+  /** Certificates of trusted authorities, as PEM. Default: the authorities that Node.js trusts. */
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
-  /** The path of a file of such certificates, read for each connection. Default: none. */
+  /** The path of a file with certificates of trusted authorities, read for each connection. Default: none. */
   readonly caFile?: string | undefined
   /** The client's certificate, as PEM. Requires `key` or `keyFile`. Default: none. */
   readonly cert?: string | Buffer | undefined
@@ -50,7 +50,7 @@ const lineFault = (value: unknown): string | undefined => {
 
 /** The remedy of such a defect. */
 const lineRemedy =
-  "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
+  "Set the option to PEM text with line breaks and without indentation. If the text has \\n instead, as in a .env file, replace each \\n by a line break"
 
 /** Returns the kind of text that was given instead of a path; `undefined` for a path. */
 const pathFault = (value: unknown): string | undefined => {
@@ -64,7 +64,7 @@ const pem = (name: (typeof materials)[number], expected: string): OptionKind.Opt
   expected,
   holds: (value) => [value].flat().every(isPem),
   remedy: (value) =>
-    [value].flat().some((each) => typeof each === "string") ? `Give the path of a file as ${name}File` : undefined
+    [value].flat().some((each) => typeof each === "string") ? `Set ${name}File to the path of a file` : undefined
 })
 
 const isText = (value: unknown): value is string => typeof value === "string"
@@ -86,8 +86,8 @@ const fields = {
 }
 
 /**
- * Decodes TLS options. Fails for one that is unknown or of the wrong kind, and for a certificate or a key without the
- * other. `broker` and `option` are the names of the adapter and its option, for errors.
+ * Decodes TLS options. Fails for an option that is unknown or of the wrong kind, and for a certificate without a key or
+ * a key without a certificate. `broker` and `option` are the names of the adapter and its option, for errors.
  *
  * @example
  * ```ts
@@ -104,12 +104,13 @@ export const decode = (
 ): Result.Result<Tls, ConfigurationError.ConfigurationError> => {
   const refuse = (field: string, detail: string, remedy: string) =>
     Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy, broker }))
-  if (typeof tls !== "object" || tls === null) return refuse(option, "must be an object", "Give ca, cert and key")
+  if (typeof tls !== "object" || tls === null)
+    return refuse(option, "must be an object", "Write an object such as { ca, cert, key }")
   for (const name of materials) {
     const file = `${name}File`
     const instead = pathFault(Reflect.get(tls, file))
     if (instead !== undefined)
-      return refuse(`${option}.${file}`, `must be a path, got ${instead}`, `Give PEM text as ${name}`)
+      return refuse(`${option}.${file}`, `must be a path, got ${instead}`, `Set ${name} to the PEM text`)
     const fault = [Reflect.get(tls, name)].flat().filter(isPem).map(lineFault).find(isText)
     if (fault !== undefined) return refuse(`${option}.${name}`, fault, lineRemedy)
   }
@@ -119,19 +120,20 @@ export const decode = (
     return refuse(
       `${option}.${field}`,
       detail,
-      /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
+      /^(Use|Did|Set) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
   const options = decoded.success as Tls // All kinds are checked.
   const twice = materials.find((name) => options[name] !== undefined && options[`${name}File`] !== undefined)
-  if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
+  if (twice !== undefined)
+    return refuse(`${option}.${twice}File`, `${twice} is given as well`, `Leave ${twice} or ${twice}File out`)
   const [cert, key] = (["cert", "key"] as const).map((name) =>
     options[name] !== undefined ? name : options[`${name}File`] !== undefined ? `${name}File` : undefined
   )
   if ((cert === undefined) !== (key === undefined)) {
     const lacks = key === undefined ? "key" : "cert"
     const has = cert ?? key
-    return refuse(`${option}.${has}`, `there is no ${lacks}`, `Give ${lacks} as well, or leave ${has} out`)
+    return refuse(`${option}.${has}`, `there is no ${lacks}`, `Set ${lacks} as well, or leave ${has} out`)
   }
   const { passphrase } = options
   return Result.succeed(
@@ -171,7 +173,7 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/key values mismatch/i, "Set $.key or $.keyFile to the private key of the certificate in $.cert or $.certFile"],
   [
     /bad decrypt|interrupted or cancelled|mac verify failure|bad password|empty password/i,
-    "Set $.passphrase to that of the private key, or of $.pfx"
+    "Set $.passphrase to the passphrase of the private key, or of $.pfx"
   ],
   [
     // One wrong passphrase in 256 also causes this: it decrypts the key to invalid bytes.

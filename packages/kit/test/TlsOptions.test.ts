@@ -58,7 +58,7 @@ describe("decode", () => {
     [
       "a key as a path",
       { keyFile: key },
-      "tls.keyFile (broker acme): must be a path, got PEM text. Give PEM text as key"
+      "tls.keyFile (broker acme): must be a path, got PEM text. Set key to the PEM text"
     ],
     [
       "a key as a path, in one line",
@@ -74,17 +74,17 @@ describe("decode", () => {
     [
       "an authority as a path",
       { caFile: key },
-      "tls.caFile (broker acme): must be a path, got PEM text. Give PEM text as ca"
+      "tls.caFile (broker acme): must be a path, got PEM text. Set ca to the PEM text"
     ],
     [
       "a certificate as a path",
       { certFile: key },
-      "tls.certFile (broker acme): must be a path, got PEM text. Give PEM text as cert"
+      "tls.certFile (broker acme): must be a path, got PEM text. Set cert to the PEM text"
     ],
     [
       "a key without line breaks",
       { key: key.replaceAll("\n", " ") },
-      "tls.key (broker acme): its line breaks are missing. Give PEM"
+      "tls.key (broker acme): its line breaks are missing. Set the option to PEM"
     ],
     [
       "a key of a .env file",

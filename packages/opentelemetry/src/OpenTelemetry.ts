@@ -1,13 +1,13 @@
 /**
  * Traces and metrics of Requeue by OpenTelemetry's conventions for messaging.
  *
- * When to use: give it to `connect` as its option `telemetry`, or provide the {@link layer} next to the broker's. Without
- * it, Requeue makes no spans and no metrics, and they cost nothing.
+ * When to use: pass the result of {@link make} to `connect` as the option `telemetry`, or provide the {@link layer} next to
+ * the broker's layer. Without it, Requeue makes no spans and no metrics, and they cost nothing.
  *
  * One message is one trace, over all its attempts, its dead letter and its redrives. The context in which it was created
  * travels in its headers (`traceparent` and `tracestate`, https://www.w3.org/TR/trace-context/). All its copies keep that
- * context, and every run of its handler is a child of it. A run with several messages cannot be a child of all, so it begins
- * a new trace with a link to each.
+ * context, and every run of its handler is a child of it. A run with several messages cannot be a child of all, so it
+ * begins a new trace with a link to each.
  *
  * Names of spans and attributes: https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
@@ -24,12 +24,12 @@ import * as Watch from "./internal/watch.ts"
 
 /** The parts of OpenTelemetry to use. */
 export interface Options {
-  /** Takes the spans. Default: the globally registered provider, also if it is registered later. */
+  /** Receives the spans. Default: the globally registered provider, also if it is registered later. */
   readonly tracerProvider?: TracerProvider | undefined
-  /** Takes the metrics. Default: the globally registered provider, also if it is registered later. */
+  /** Receives the metrics. Default: the globally registered provider, also if it is registered later. */
   readonly meterProvider?: MeterProvider | undefined
   /**
-   * Writes contexts into headers, and reads them. Default: W3C trace context. To carry baggage as well, give a
+   * Writes trace contexts into headers, and reads them. Default: W3C trace context. To carry baggage as well, give a
    * `CompositePropagator` of `@opentelemetry/core`.
    */
   readonly propagator?: TextMapPropagator | undefined
@@ -85,7 +85,7 @@ export const make = (options: Options = {}): Telemetry.Service => {
  * Makes the layer of the telemetry, for programs with Effect: provide it to producers, consumers and redrives.
  *
  * A misspelt option is a defect when the layer is built. Spans of `Effect.withSpan` in a handler are children of the
- * handler's run where Effect's own tracer writes to OpenTelemetry as well, for example by `@effect/opentelemetry`.
+ * handler's run if Effect's own tracer writes to OpenTelemetry as well, for example by `@effect/opentelemetry`.
  *
  * @example
  * ```ts

@@ -1,7 +1,8 @@
 /**
  * Operations for programs without Effect: the dead letters and the delayed messages of a connection of `connect`.
  *
- * Every call has the options, the result and the errors of the call with Effect, and rejects where that one fails.
+ * Every call has the same options, result and errors as the call of the same name with Effect. It rejects where the call
+ * with Effect fails.
  */
 import type { Broker, BrokerError, QueueDefinition } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/port"
@@ -31,54 +32,65 @@ export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 
 // Written out: editors show no docstrings of a derived type.
 
-/** The dead letters in one queue. See `DeadLetters`. */
+/** The calls on the dead letters in one queue. `DeadLetters` describes them in full. */
 export interface DeadLetterQueue {
   /** The dead-letter queue's name. */
   readonly queue: string
-  /** Returns the number of letters; `undefined` where the broker cannot count. */
+  /** Returns the number of letters; `undefined` if the broker cannot count. */
   readonly count: () => Promise<number | undefined>
-  /** Returns whether the broker has the queue. `true` also if the broker does not report missing queues. */
+  /**
+   * Returns whether the broker has the queue. It returns `true` as well if the broker does not report missing queues.
+   */
   readonly exists: () => Promise<boolean>
-  /** Returns the errors of the parts of the broker that do not answer. The other calls leave out the letters there. */
+  /**
+   * Returns one error for each part of the broker that does not answer. The other calls leave out the letters on these
+   * parts.
+   */
   readonly missing: () => Promise<ReadonlyArray<BrokerError.BrokerError>>
   /**
-   * Reads dead letters one after the other, and removes none: `for await (const letter of dead.read())`. When the loop ends,
-   * also by `break` or an error, all return to the queue. If the connection is closed, they return as well, and the loop
-   * fails with `ConnectionClosed`.
+   * Reads dead letters one after the other, and removes none: `for await (const letter of dead.read())`. When the loop
+   * ends, also by `break` or an error, all letters return to the queue. If the connection is closed, the letters return as
+   * well, and the loop fails with `ConnectionClosed`.
    */
   readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
-  /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
+  /** Returns letters with their bodies, headers, errors and histories, and removes none. */
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
-  /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
+  /** Groups letters by cause: by queue of origin, reason, error and the pattern of its message. */
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   /**
-   * Sends letters back to the queues that they came from, or to another one; their attempts start at 1 again. `dryRun` only
-   * reports what would be done.
+   * Sends letters back to the queues that they came from, or to another queue; their attempts start at 1 again. With
+   * `dryRun`, the call only reports what it would do.
    */
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
-  /** Moves letters aside, to a queue without consumers. */
+  /** Moves letters unchanged to a queue without consumers. */
   readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
   /** Publishes an edited copy of a letter from `list`, and removes the original once the copy has succeeded. */
   readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
-  /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
+  /**
+   * Removes dead letters for good: those that `filter` selects, or all with `{ all: true }`. Resolves with the number of
+   * removed letters.
+   */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
-/** The delayed messages of one queue. Each call rejects with `Unsupported` if the broker cannot show them. */
+/**
+ * The calls on the delayed messages of one queue. Each call rejects with `Unsupported` if the broker cannot show delayed
+ * messages.
+ */
 export interface DelayedQueue {
   /** The queue's name. */
   readonly queue: string
-  /** Lists those that `filter` selects, the soonest due first. */
+  /** Lists the messages that `filter` selects, the soonest due first. */
   readonly list: (options?: DelayedMessages.ListOptions) => Promise<DelayedMessages.Listing>
-  /** Counts those that `filter` selects: `selected` of the result. */
+  /** Counts the messages that `filter` selects. In the result, `selected` is their number. */
   readonly count: (options?: DelayedMessages.CountOptions) => Promise<Omit<DelayedMessages.Listing, "messages">>
-  /** Removes those that `filter` selects for good, or with `{ all: true }` all. */
+  /** Removes messages for good: those that `filter` selects, or all with `{ all: true }`. */
   readonly purge: (options: DelayedMessages.PurgeOptions) => Promise<DelayedMessages.Purged>
 }
 
 /**
- * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`: to count, show, group, redrive, edit, park and
- * remove them.
+ * Returns the calls on the dead letters in a dead-letter queue. Pass the dead-letter queue's own name, such as
+ * `orders.dlq`.
  *
  * @throws RangeError when the queue is not a text
  *
@@ -98,9 +110,10 @@ export const deadLetters = (requeue: Requeue, queue: string): DeadLetterQueue =>
 }
 
 /**
- * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. It knows the policies
- * of this connection's consumers and of its config file. For other queues pass `retry`, which applies to this call only; its
- * default is the default policy. Calls that change a queue with letters of another queue as well need `origin` or `force`.
+ * Returns the calls on each dead-letter queue that the policy of a queue, such as `orders`, names. It finds the policy
+ * among this connection's consumers and in its config file. If the policy is in neither place, pass `retry`, which applies
+ * to this call only; its default is the default policy. If a dead-letter queue has letters of another queue as well, calls
+ * that change it require `origin` or `force`.
  *
  * Rejects with RangeError for an option that is unknown or of another kind.
  */
@@ -114,8 +127,8 @@ export const deadLettersOf = async (
 }
 
 /**
- * The delayed messages of a queue. The option `retry` is the retry policy of the queue's consumers: on some brokers, its
- * delays name the places of the messages.
+ * Returns the calls on the delayed messages of a queue. The option `retry` is the retry policy of the queue's consumers,
+ * because some brokers keep the messages of each delay in a different place.
  *
  * @throws RangeError when the queue is not a text, or an option is unknown
  */
@@ -148,7 +161,9 @@ const deadLetterQueue = (
   }
 }
 
-/** Begins when it is iterated, and returns all letters to the queue when the iteration ends. */
+/**
+ * Reads letters. Reading begins when the result is iterated; all letters return to the queue when the iteration ends.
+ */
 const reading = (
   { close, run }: Requeue,
   read: Effect.Effect<DeadLetters.Letters, unknown, Broker.Broker | Scope.Scope>

@@ -124,5 +124,5 @@ export const needed = (operation: string, queue: string): BrokerError.BrokerErro
     queue,
     reason: "Unsupported",
     detail: "only nsqd's HTTP interface can do this",
-    remedy: "Set http: true, and nsqdHttp if it is not one port above"
+    remedy: "Set http: true, and set nsqdHttp if the HTTP port is not the one above the TCP port"
   })

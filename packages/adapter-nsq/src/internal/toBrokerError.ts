@@ -22,16 +22,16 @@ const remedies = {
   secret: "Check authSecret, and that nsqd reaches its authentication server",
   permission:
     "Let the authentication server grant this secret publish and subscribe on the queue's topics and channels",
-  name: "Use letters, digits, dots, underscores and dashes, at most 64",
-  protocol: "Check host and port: they must be those of nsqd's TCP address, 4150 by default; 4151 is that of HTTP",
+  name: "Use a name of at most 64 letters, digits, dots, underscores and dashes",
+  protocol: "Check host and port: they must be those of nsqd's TCP address, 4150 by default; port 4151 is for HTTP",
   reach: "Check host, port and TLS; is nsqd running there?",
   tls: "Check the certificate authority, servername and the client certificate in tls, or in httpTls",
   tlsRequired: "This nsqd accepts TLS connections only: set tls",
   noTls:
-    "Start this nsqd with --tls-cert and --tls-key, or leave tls out. If it has them, a machine in between changes its answers",
+    "Start this nsqd with --tls-cert and --tls-key, or leave tls out. If nsqd has these options, a machine in between changes its answers",
   tampered: "Find the machine between this process and nsqd that changes what nsqd sends",
   clear: remedyInClear,
-  noSecret: "Set authSecret to one that nsqd's authentication server knows",
+  noSecret: "Set authSecret to a secret that nsqd's authentication server accepts",
   lease: "Raise messageTimeout, unless the channel was emptied",
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const

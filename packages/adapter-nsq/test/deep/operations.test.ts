@@ -186,8 +186,8 @@ describe("options from an object", () => {
   test.each([
     [{ chanel: "billing" }, "chanel", "Did you mean channel?"],
     [{ channel: "a/b" }, "channel", "See the options table of the adapter for nsq"],
-    [{ authSecret: 1234 }, "authSecret", "Put it in quotes"],
-    [{ tls: "yes" }, "tls", "Give ca, cert and key"]
+    [{ authSecret: 1234 }, "authSecret", "Put the value in quotes"],
+    [{ tls: "yes" }, "tls", "Write an object such as { ca, cert, key }"]
   ])("are refused when they are wrong: %j", async (options, field, remedy) => {
     const error = await refusal(options)
     assert.deepStrictEqual([error.field, error.remedy], [field, remedy])

@@ -65,10 +65,10 @@ export const parse = (
   if (!secure && url.protocol !== "amqp:") return refuse(`the scheme ${url.protocol} is not amqp: or amqps:`)
   const hostname = url.hostname.replace(/^\[|\]$/g, "")
   if (hostname === "") return refuse("the URL has no host")
-  if (url.pathname.slice(1).includes("/")) return refuse("the virtual host has a slash", "Write it as %2F")
+  if (url.pathname.slice(1).includes("/")) return refuse("the virtual host has a slash", "Write the slash as %2F")
   const size = Buffer.byteLength(vhost)
   if (size > limit)
-    return refuse(`the virtual host has ${size} bytes, AMQP carries at most ${limit}`, "Use a shorter one")
+    return refuse(`the virtual host has ${size} bytes, AMQP carries at most ${limit}`, "Use a shorter name")
   const anonymous = user === "" && secret === ""
   return Result.succeed({
     address: {

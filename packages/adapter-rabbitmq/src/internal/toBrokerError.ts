@@ -23,13 +23,13 @@ const remedies = {
     "Check the client certificate in tls: the server must trust its authority, read a user's name from it (ssl_cert_login_from), " +
     "and have that user; it must enable rabbitmq_auth_mechanism_ssl",
   mechanism:
-    'Enable the mechanism on the server (auth_mechanisms), or set auth: "plain" or "external" to one that it has',
+    'Enable the mechanism on the server (auth_mechanisms), or set auth to "plain" or "external", whichever the server has',
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   unopened:
-    "Create the virtual host and give the user permissions in it; where both are there, raise max-connections of the virtual " +
+    "Create the virtual host and give the user permissions in it. If both exist, raise max-connections of the virtual " +
     "host or the user, or end programs that have connections open",
   limit: "Raise that limit on the server, or end programs that have connections and channels open",
-  full: "Raise that limit, as max-queues by rabbitmqctl set_vhost_limits, or delete what is not needed there",
+  full: "Raise that limit, such as max-queues by rabbitmqctl set_vhost_limits, or delete objects that you do not need",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
   reserved: "Use another name: only the server makes queues and exchanges whose names begin with amq.",
   reply:
@@ -37,18 +37,19 @@ const remedies = {
     "routingKey: replyTo }) })",
   alone: "Another consumer has the queue exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
-  missing: `Create it, or let a consumer or a send with assert: "declare" make it`,
+  missing: `Create the queue or exchange, or let a consumer or a send with assert: "declare" create it`,
   reach: "Check host, port and TLS; is the server running?",
-  protocol: "Write the port of AMQP 0-9-1, 5672 by default: another protocol answers there. 15672 is that of HTTP",
+  protocol:
+    "Write the port of AMQP 0-9-1, 5672 by default: another protocol answers on this port. Port 15672 is for HTTP",
   size: "Send a smaller body, or raise max_message_size of the server",
   user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
   headers: "Send fewer or shorter headers, or raise frame_max of the server",
-  channels: "Raise channel_max of the server, or start fewer consumers on this broker and the others on another one",
+  channels: "Raise channel_max of the server, or start some of the consumers on another broker",
   encoding: "Send headers as text, and properties of at most 255 bytes",
-  plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
-  reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it requires TLS, write amqps:",
+  plain: "The server does not support TLS on this port: write the port for amqps:, 5671 by default",
+  reset: "Check that the server runs, and that this is its port for AMQP 0-9-1. If the port requires TLS, write amqps:",
   secure:
-    "Write the port of AMQP 0-9-1, 5672 by default: 15672 is that of HTTP. If the port requires TLS, write amqps:",
+    "Write the port of AMQP 0-9-1, 5672 by default: port 15672 is for HTTP. If the port requires TLS, write amqps:",
   bundle:
     // In two parts, because the check of imports would find an import.
     "Give the bundle a require: begin it with import { createRequire as toRequire } from " +
@@ -58,7 +59,7 @@ const remedies = {
 } as const
 
 /** The remedy of an operation whose channel or connection was lost. */
-export const lostRemedy = "Try again, a send with the same id: the connection is reopened automatically"
+export const lostRemedy = "Try again, and repeat a send with the same id: the connection is reopened automatically"
 
 /** The remedy for a handler that exceeded the server's time limit. */
 export const timeoutRemedy =
@@ -120,7 +121,10 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
       return { reason: "QueueMissing", remedy: ofMissing(text) }
     case 405:
       if (/single active consumer/.test(text)) return { reason: "AccessRefused", remedy: remedies.alone }
-      return { reason: "QueueMismatch", remedy: "The queue belongs to another connection alone: use another name" }
+      return {
+        reason: "QueueMismatch",
+        remedy: "The queue belongs to another connection alone: use another queue name"
+      }
     case 406:
       return byPrecondition(text)
     case 311:

@@ -27,9 +27,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "acknowledges an original before its copy is stored",
     kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
     file: "settle/settle.ts",
-    text: "remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])",
-    replacement:
-      "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])"
+    text: "      const published = publish(copies, ",
+    replacement: "      for (const claim of claims) done(claim)\n      const published = publish(copies, "
   },
   {
     name: "retries an original whose copy is stored",
@@ -42,8 +41,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "receipt.settler.ack([receipt])\n        // Even",
-    replacement: "// Even"
+    text: "const isWritten = settler.ack(some.map(({ delivery }) => receiptOf(delivery)))",
+    replacement: `const isWritten = some.some(({ settlement: { _tag } }) => _tag === "DeadLetter") ||
+        settler.ack(some.map(({ delivery }) => receiptOf(delivery)))`
   },
   {
     name: "takes a returned publication for stored",
@@ -58,13 +58,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/sessions.ts",
     text: "session.credit.set(limit)",
     replacement: ""
-  },
-  {
-    name: "takes a settlement on a lost channel for done",
-    kills: "a settlement of a lost connection is refused, and the message is redelivered on the new one",
-    file: "settle/settle.ts",
-    text: "      fail(delivery, lost(queue))\n      continue",
-    replacement: "      continue"
   },
   {
     name: "settles a delivery twice",

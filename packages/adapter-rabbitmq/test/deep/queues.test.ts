@@ -159,7 +159,10 @@ describe("a queue's own", () => {
                 yield* broker.publish([outgoing(queue, "a")])
                 yield* until("a retry", () => runs.length === 2)
                 const error = yield* Effect.promise(() => on({ url, ...options }, () => failing(queue)))
-                assert.match(String(error), /QueueMismatch.*belongs to another connection alone: use another name/)
+                assert.match(
+                  String(error),
+                  /QueueMismatch.*belongs to another connection alone: use another queue name/
+                )
                 proxy.cut()
                 yield* until("it is made again", () =>
                   Effect.runPromise(Effect.isSuccess(broker.publish([outgoing(queue, "b")])))

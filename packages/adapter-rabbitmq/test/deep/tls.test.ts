@@ -59,7 +59,7 @@ describe("a connection by amqps:", () => {
 
   test("is refused where the server speaks no TLS, and by amqp: where it speaks nothing else", async () => {
     const [without, only] = [`amqps://127.0.0.1:${plain.port}`, `amqp://127.0.0.1:${new URL(url).port}`]
-    assert.match(await failureOf({ ...account, url: without, tls: trusted }), /speaks no TLS on this port/)
+    assert.match(await failureOf({ ...account, url: without, tls: trusted }), /does not support TLS on this port/)
     assert.match(await failureOf({ ...account, url: only }), /ConnectionFailed.*write amqps:/)
   })
 })

@@ -73,7 +73,7 @@ export const parse = (
   if ((id === "") !== (password === "")) {
     const [missing, given] = id === "" ? ["accessKeyId", "secretAccessKey"] : ["secretAccessKey", "accessKeyId"]
     return accessKeyId === undefined && secretAccessKey === undefined
-      ? refuse("an access key and its secret belong together")
+      ? refuse("an access key requires its secret, and a secret its access key")
       : refuse(`${given} is given without it`, missing, `Set ${missing} as well, or leave ${given} out`)
   }
   return Result.succeed({

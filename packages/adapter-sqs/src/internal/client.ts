@@ -2,31 +2,52 @@
 import {
   type $Command,
   CancelMessageMoveTaskCommand,
+  type CancelMessageMoveTaskRequest,
+  type CancelMessageMoveTaskResult,
   ChangeMessageVisibilityBatchCommand,
+  type ChangeMessageVisibilityBatchRequest,
+  type ChangeMessageVisibilityBatchResult,
   CreateQueueCommand,
+  type CreateQueueRequest,
+  type CreateQueueResult,
   DeleteMessageBatchCommand,
+  type DeleteMessageBatchRequest,
+  type DeleteMessageBatchResult,
   GetQueueAttributesCommand,
+  type GetQueueAttributesRequest,
+  type GetQueueAttributesResult,
   GetQueueUrlCommand,
+  type GetQueueUrlRequest,
+  type GetQueueUrlResult,
   ListDeadLetterSourceQueuesCommand,
+  type ListDeadLetterSourceQueuesRequest,
+  type ListDeadLetterSourceQueuesResult,
   ListMessageMoveTasksCommand,
+  type ListMessageMoveTasksRequest,
+  type ListMessageMoveTasksResult,
   type Message,
   type MessageAttributeValue,
   PurgeQueueCommand,
+  type PurgeQueueRequest,
   ReceiveMessageCommand,
-  type ReceiveMessageCommandInput,
-  type ReceiveMessageCommandOutput,
+  type ReceiveMessageRequest,
+  type ReceiveMessageResult,
   SendMessageBatchCommand,
-  type SendMessageBatchCommandInput,
+  type SendMessageBatchRequest,
   type SendMessageBatchRequestEntry,
+  type SendMessageBatchResult,
   type ServiceInputTypes,
   type ServiceOutputTypes,
   SetQueueAttributesCommand,
+  type SetQueueAttributesRequest,
   SQSClient,
   type SQSClientConfig,
   type SQSClientResolvedConfig,
-  StartMessageMoveTaskCommand
+  StartMessageMoveTaskCommand,
+  type StartMessageMoveTaskRequest,
+  type StartMessageMoveTaskResult
 } from "@aws-sdk/client-sqs"
-import type { ConfigurationError, Connection } from "@requeue/core/port"
+import type { ConfigurationError } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -37,7 +58,6 @@ import { checksums } from "./checksums.ts"
 import * as Credentials from "./credentials.ts"
 import * as Doubts from "./doubts.ts"
 import { makeFast } from "./fastProperties.ts"
-import { type Teller, telling } from "./telling.ts"
 
 export type { Message, MessageAttributeValue }
 /** An entry of `SendMessageBatch`. */
@@ -68,15 +88,38 @@ export interface SdkOptions {
 }
 
 /** The settings of a client. Times are in milliseconds. */
-interface Settings {
+export interface Settings {
   readonly address: Address
   readonly sdk: SdkOptions
   readonly connectTimeout: number
   readonly requestTimeout: number
 }
 
-/** Polls once. */
-type Poll = (input: ReceiveMessageCommandInput) => Promise<ReceiveMessageCommandOutput>
+/** An API call of SQS. It rejects with the SDK's error, and is aborted when the client closes. */
+export type Call<I, O> = (input: I) => Promise<O>
+
+/** The calls of SQS that the adapter makes. Each repeats attempts that were throttled or got no answer. */
+export interface Client {
+  readonly getQueueUrl: Call<GetQueueUrlRequest, GetQueueUrlResult>
+  readonly createQueue: Call<CreateQueueRequest, CreateQueueResult>
+  readonly setQueueAttributes: Call<SetQueueAttributesRequest, unknown>
+  readonly getQueueAttributes: Call<GetQueueAttributesRequest, GetQueueAttributesResult>
+  readonly purgeQueue: Call<PurgeQueueRequest, unknown>
+  readonly listDeadLetterSourceQueues: Call<ListDeadLetterSourceQueuesRequest, ListDeadLetterSourceQueuesResult>
+  readonly startMessageMoveTask: Call<StartMessageMoveTaskRequest, StartMessageMoveTaskResult>
+  readonly listMessageMoveTasks: Call<ListMessageMoveTasksRequest, ListMessageMoveTasksResult>
+  readonly cancelMessageMoveTask: Call<CancelMessageMoveTaskRequest, CancelMessageMoveTaskResult>
+  readonly receiveMessage: Call<ReceiveMessageRequest, ReceiveMessageResult>
+  /** Fails as doubtful, or returns the doubt, if an earlier attempt may have taken effect. */
+  readonly sendMessageBatch: Call<SendMessageBatchRequest, SendMessageBatchResult & Doubts.Doubted>
+  readonly deleteMessageBatch: Call<DeleteMessageBatchRequest, DeleteMessageBatchResult>
+  /** Never repeated: the seconds count from arrival, and another consumer may have the message by then. */
+  readonly changeMessageVisibilityBatch: Call<ChangeMessageVisibilityBatchRequest, ChangeMessageVisibilityBatchResult>
+  /** Returns the account of the credentials; `undefined` if their source does not report it. */
+  readonly accountId: () => Promise<string | undefined>
+  /** Returns a function that polls for `waitTime` milliseconds. */
+  readonly polls: (waitTime: number) => Call<ReceiveMessageRequest, ReceiveMessageResult>
+}
 
 /**
  * Attempts of one call. The SDK repeats a call that was throttled or got no answer, at intervals of 0.1 to 1 second.
@@ -89,15 +132,16 @@ const pauses = 2000
 /** Returns the milliseconds for a call with all attempts. */
 const whole = (requestTimeout: number): number => attempts * requestTimeout + pauses
 
-/** The SDK's client, and the wrappers around each call. */
+/** The SDK's client, and what limits its calls. */
 interface Driver {
   readonly sdk: SQSClient
-  readonly told: Teller
   readonly closing: Bounded.Closing
   /** Milliseconds for one attempt. */
   readonly requestTimeout: number
   /** Whether the client is the program's: its errors may contain a secret. */
   readonly isGiven: boolean
+  /** Forgets the credentials, if they can be renewed. */
+  readonly forget: (() => void) | undefined
 }
 
 /** A class of the SDK whose instances are calls. */
@@ -136,21 +180,25 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
   return (input) => bounded.call(input, async () => (await handle({ input })).output)
 }
 
-/** The client. Each method is one API call, rejects with the SDK's error, and is aborted when the client closes. */
-export type Client = ReturnType<typeof calls>
+/** Repeats a call once if the credentials have expired and `forget` can renew them. */
+const renewing = <I, O>(send: Call<I, O>, forget: (() => void) | undefined): Call<I, O> =>
+  forget === undefined
+    ? send
+    : (input) =>
+        send(input).catch((error: unknown) => {
+          if (!Credentials.isExpired(error)) throw error
+          forget()
+          return send(input)
+        })
 
-const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
+const calls = ({ closing, forget, isGiven, requestTimeout, sdk }: Driver): Client => {
   // The SDK copies its configuration four times per call.
   makeFast(sdk.config)
   const bounds: Limits = { timeout: whole(requestTimeout), closing, isGiven }
-  const method =
-    <I, O>(send: (input: I) => Promise<O>) =>
-    (input: I): Promise<O> =>
-      told(() => send(input))
-  const plain = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(Command: CommandOf<I, O>) => {
-    let send: ((input: I) => Promise<O>) | undefined
+  const plain = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(Command: CommandOf<I, O>): Call<I, O> => {
+    let send: Call<I, O> | undefined
     // Prepared on first use: most programs make few of these calls, and Lambda functions must start fast.
-    return method((input: I) => (send ??= prepared(sdk, Command, bounds))(input))
+    return renewing((input) => (send ??= prepared(sdk, Command, bounds))(input), forget)
   }
   return {
     getQueueUrl: plain(GetQueueUrlCommand),
@@ -163,17 +211,14 @@ const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
     listMessageMoveTasks: plain(ListMessageMoveTasksCommand),
     cancelMessageMoveTask: plain(CancelMessageMoveTaskCommand),
     receiveMessage: plain(ReceiveMessageCommand),
-    sendMessageBatch: method(sends(sdk, bounds)),
+    sendMessageBatch: renewing(sends(sdk, bounds), forget),
     deleteMessageBatch: plain(DeleteMessageBatchCommand),
-    changeMessageVisibilityBatch: method(changes(sdk, bounds)),
-    /** Returns the account of the credentials; `undefined` if their source does not report it. */
-    accountId: async (): Promise<string | undefined> =>
-      (await Bounded.within(sdk.config.credentials(), requestTimeout, "credentials")).accountId,
-    /** Returns a function that polls for `waitTime` milliseconds. */
-    polls: (waitTime: number): Poll => {
+    changeMessageVisibilityBatch: renewing(changes(sdk, bounds), forget),
+    accountId: async () => (await Bounded.within(sdk.config.credentials(), requestTimeout, "credentials")).accountId,
+    polls: (waitTime) => {
       const attempt = waitTime + requestTimeout
       const limits = { requestTimeout: attempt, timeout: whole(attempt), closing, isGiven }
-      return method(prepared(sdk, ReceiveMessageCommand, limits))
+      return renewing(prepared(sdk, ReceiveMessageCommand, limits), forget)
     }
   }
 }
@@ -195,7 +240,7 @@ const sends = (sdk: SQSClient, bounds: Limits) => {
   const stack = sdk.middlewareStack.clone()
   stack.addRelativeTo(note, { name: "requeueDoubts", relation: "after", toMiddleware: "retryMiddleware" })
   const send = prepared(sdk, SendMessageBatchCommand, bounds, stack)
-  return (input: SendMessageBatchCommandInput) => tell(input, () => send(input))
+  return (input: SendMessageBatchRequest) => tell(input, () => send(input))
 }
 
 /** Converts an endpoint function to the SDK's form. */
@@ -248,12 +293,11 @@ const make = (
 }
 
 /**
- * Opens a client until the scope closes; only our calls end on the program's client. Every call reports to `reach`
- * whether SQS is reachable. Fails if the program's client is for another region than the URL.
+ * Opens a client until the scope closes; only our calls end on the program's client. Fails if the program's client is for
+ * another region than the URL.
  */
 export const connect = (
-  settings: Settings,
-  reach?: Connection.Tracker
+  settings: Settings
 ): Effect.Effect<Client, ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const given = settings.sdk.client
@@ -273,9 +317,5 @@ export const connect = (
           closing.close()
           if (sdk !== given) sdk.destroy()
         })
-    ).pipe(
-      Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, told: telling(reach, forget), closing, isGiven: given !== undefined })
-      )
-    )
+    ).pipe(Effect.map((opened) => calls({ ...settings, ...opened, isGiven: given !== undefined })))
   })

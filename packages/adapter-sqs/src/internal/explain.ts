@@ -17,7 +17,8 @@ const access: Explanation = {
 /** Concerns the caller as a whole: every other call fails too. */
 export const credentials: Explanation = {
   reason: "AccessRefused",
-  remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
+  remedy:
+    "Check the access key and secret, or those that the SDK's default chain finds. Check the region and the system's clock as well"
 }
 const throttled: Explanation = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
 const remedyOfFailure =
@@ -27,7 +28,7 @@ const failed: Explanation = { reason: "ConnectionLost", remedy: remedyOfFailure 
 const unavailable: Explanation = { reason: "ConnectionFailed", remedy: remedyOfFailure }
 const missing: Explanation = {
   reason: "QueueMissing",
-  remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
+  remedy: `Check region, account and name, or create the queue. With queues: "create", a consumer creates it at its start`
 }
 const lost: Explanation = { reason: "LeaseLost" }
 const large: Explanation = {
@@ -41,11 +42,11 @@ const reach: Explanation = {
 }
 const silent: Explanation = {
   reason: "Timeout",
-  remedy: "Check the network and the load of the server; send it again with the same id, or raise requestTimeout"
+  remedy: "Check the network and the load of the server. Repeat a send with the same id, or raise requestTimeout"
 }
 const broken: Explanation = {
   reason: "ConnectionLost",
-  remedy: "Try again, a send with the same id. If the server needs TLS, write tls=true in the URL"
+  remedy: "Try again, and repeat a send with the same id. If the server needs TLS, write tls=true in the URL"
 }
 const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
 /** Another server reports success in an unreadable response, or redirects. */
@@ -66,11 +67,11 @@ const codes: Readonly<Record<string, Explanation>> = {
   NonExistentQueue: missing,
   QueueDeletedRecently: {
     reason: "QueueMissing",
-    remedy: "SQS makes a queue of a deleted one's name again after 60 seconds"
+    remedy: "Try again after 60 seconds: until then, SQS refuses a queue with the name of a deleted one"
   },
   QueueNameExists: {
     reason: "QueueMismatch",
-    remedy: `The queue exists with other attributes: set queues: "verify" to see which, or "use" to take it as it is`
+    remedy: `The queue exists with other attributes: set queues: "verify" to see which, or "use" to use the queue as it is`
   },
   AccessDenied: access,
   AccessDeniedException: access,
@@ -106,14 +107,15 @@ const codes: Readonly<Record<string, Explanation>> = {
   InternalError: failed,
   InternalFailure: failed,
   InternalServerError: failed,
-  PurgeQueueInProgress: { reason: "Throttled", remedy: "SQS purges a queue once in 60 seconds: try again then" },
+  PurgeQueueInProgress: { reason: "Throttled", remedy: "SQS purges a queue once in 60 seconds: try again later" },
   OverLimit: {
     reason: "QueueFull",
-    remedy: "Too many messages are in flight: settle them sooner, or let retries be copies by a lower inFlightLimit"
+    remedy:
+      "Too many messages are in flight: settle messages sooner, or lower inFlightLimit: retries then wait as copies that are not in flight"
   },
   ReceiptHandleIsInvalid: lost,
   MessageNotInflight: lost,
-  InvalidMessageContents: { reason: "Unsupported", remedy: "Send the characters of XML 1.0, or bytes" },
+  InvalidMessageContents: { reason: "Unsupported", remedy: "Send only characters that XML 1.0 allows, or send bytes" },
   MessageTooLong: large,
   BatchRequestTooLong: large,
   UnsupportedOperation: { reason: "Unsupported" },
@@ -159,7 +161,7 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
     /wrong version number/i,
     {
       reason: "ConnectionFailed",
-      remedy: "The server speaks no TLS on this port: leave tls=true out, or name another port"
+      remedy: "The server does not support TLS on this port: leave tls=true out, or write another port"
     }
   ],
   [

@@ -3,13 +3,14 @@
  * SDK. Lambda functions import the client directly, to load it before their first event.
  */
 import * as Effect from "effect/Effect"
-import type * as Client from "./client.ts"
+import { connecting } from "./driver.ts"
 
 export type { Client } from "./client.ts"
 
-/** Opens a client, as `connect` of `client.ts` does. */
-export const connect: typeof Client.connect = (settings, reach) =>
+/** Opens a client. Every call reports to `reach` whether SQS is reachable. */
+export const connect: ReturnType<typeof connecting> = connecting((settings) =>
   Effect.flatMap(
     Effect.promise(() => import("./client.ts")),
-    (client) => client.connect(settings, reach)
+    (client) => client.connect(settings)
   )
+)

@@ -113,7 +113,7 @@ describe("create", () => {
     queues.forget(queue)
     expect(await failure(queues.find(queue))).toMatchObject({
       reason: "QueueMissing",
-      remedy: "SQS makes a queue of a deleted one's name again after 60 seconds"
+      remedy: "Try again after 60 seconds: until then, SQS refuses a queue with the name of a deleted one"
     })
     await proxy.forward(60_000)
     await run(queues.find(queue))

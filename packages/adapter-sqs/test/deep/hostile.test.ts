@@ -168,7 +168,8 @@ test("a poll goes on when what prepares for its messages dies", async () => {
     url: () => "u",
     settings: { waitTime: 1000, visibilityTimeout: 1000 },
     elapsed: () => 0,
-    sources: { knows: () => false, learn: () => Effect.die(new Error("it died")) }
+    sources: { knows: () => false, learn: () => Effect.die(new Error("it died")) },
+    run: Effect.runPromise
   })
   await new Promise<void>((resolve) => {
     const end = (what: string) => {

@@ -17,7 +17,7 @@ interface Checked extends Feasibility.Told {
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** Returns a requirement as the queue's plan changes it: refused, or met with delays that are rounded up. */
+/** Returns a requirement as the queue's plan changes it: refused, or met with rounded delays. */
 const planned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.requestOf(queue)), {
     onSuccess: ({ lateness }): Checked | undefined =>

@@ -17,7 +17,9 @@ import { UsageError } from "../UsageError.ts"
 
 const roles: ReadonlyArray<Authorization.Action> = ["view", "bodies", "redrive", "purge"]
 
-/** The variable with the password: every user of the machine could read an argument. */
+/**
+ * The environment variable with the password. An argument would not do, because every user of the machine can read it.
+ */
 const variable = "REQUEUE_CONSOLE_PASSWORD"
 
 const flags = {
@@ -62,7 +64,7 @@ const flags = {
 
 type Loaded = typeof import("@requeue/console")
 
-/** The brokers that the flags name. Default: all of the config file that have queues. */
+/** Returns the brokers that the flags name. Default: all brokers of the config file that have queues. */
 const brokersOf = (
   { BrokerSource: { ofConfiguration, operationsOf, queueOf, secretsOfAddress } }: Loaded,
   { broker, queue, ...rest }: Target.Flags

@@ -23,7 +23,7 @@ const setPaused = (flags: Target.Flags, isPaused: boolean) =>
             queue: name,
             reason: "Unsupported",
             detail: "this broker cannot hold back the messages of a queue",
-            remedy: "Stop its consumers; messages sent meanwhile wait"
+            remedy: "Stop the queue's consumers; messages sent meanwhile wait"
           })
         })
       )

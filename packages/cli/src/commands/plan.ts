@@ -28,7 +28,7 @@ const flags = {
 
 interface Planned {
   readonly plan: Plan.Plan
-  /** `undefined` when the broker was not asked. */
+  /** The states of the planned objects on the broker; `undefined` if the broker was not asked. */
   readonly inspection: Plan.Inspection | undefined
 }
 

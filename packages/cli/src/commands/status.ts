@@ -31,7 +31,7 @@ const flags = {
 
 type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker | Output>
 
-/** The errors of the parts of the broker that did not answer. */
+/** Returns the errors of the parts of the broker that did not answer. */
 const missingOf = (queues: ReadonlyArray<QueueStatus.QueueStatus>) => queues.flatMap(({ missing = [] }) => missing)
 
 const isAway = (error: unknown): error is BrokerError.BrokerError =>

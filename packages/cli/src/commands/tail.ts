@@ -1,8 +1,8 @@
 /**
  * `requeue tail`: prints the messages of a queue as they come.
  *
- * No broker shows the messages of a queue to a program that does not consume it. So this command browses the
- * ready messages repeatedly. With `--take` it is a consumer, and removes the messages.
+ * No broker shows the messages of a queue to a program that does not consume it. So this command browses the ready messages
+ * repeatedly. With `--take`, the command is a consumer and removes the messages.
  */
 import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
 import { BoundedMap, Settlement } from "@requeue/core/port"
@@ -80,7 +80,7 @@ const print = (queue: string, delivery: Delivery.Delivery) =>
     )
   })
 
-/** Identifies a message: it is the same one only if all of this is equal. */
+/** Identifies a message. Two messages are the same only if all of these properties are equal. */
 const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): string => {
   const { deadLetter, firstPublished, id, redrives } = metadata
   return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])

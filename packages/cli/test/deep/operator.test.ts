@@ -328,7 +328,10 @@ describe.concurrent("requeue dead-letters", () => {
     for (const command of ["redrive", "purge --all"]) {
       const { code, stderr } = await run(`dead-letters ${command}`, "unwritable", ...args)
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^requeue: --audit: ENOENT.*\. Nothing was done\. Give a file that can be written\n$/)
+      assert.match(
+        stderr,
+        /^requeue: --audit: ENOENT.*\. Nothing was done\. Give --audit a file that can be written\n$/
+      )
     }
     await settled("unwritable.dlq", 2)
   })
@@ -407,7 +410,10 @@ describe.concurrent("queues that are missing", () => {
     assert.strictEqual(back.code, 0)
     const itself = await run("dead-letters redrive --yes --to misled.dlq", "misled")
     assert.strictEqual(itself.code, 2)
-    assert.match(itself.stderr, /^requeue: --to: misled\.dlq is the dead-letter queue itself\. Give another queue$/m)
+    assert.match(
+      itself.stderr,
+      /^requeue: --to: misled\.dlq is the dead-letter queue itself\. Give another queue with --to$/m
+    )
     await settled("misled.dlq", 2)
   })
 })

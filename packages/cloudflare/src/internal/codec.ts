@@ -42,7 +42,10 @@ interface TypedBody {
   readonly body: unknown
 }
 
-/** The header `content-type` has the form of the body. Without it, a body is JSON; with an unknown type, bytes. */
+/**
+ * The codec of Cloudflare's bodies. The header `content-type` names the form of the body. Without the header, a body is
+ * JSON; if the form is unknown, the body is bytes.
+ */
 export const codec: Codec.Codec<QueueDefinition.AnyBody> = OwnBytes.isSeparate({
   contentType: undefined,
   encode: ({ body, type }: TypedBody) => {

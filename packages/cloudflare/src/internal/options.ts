@@ -8,8 +8,8 @@ export type QueueContentType = "text" | "bytes" | "json" | "v8"
 /** Options of `retry` and `retryAll`. */
 export interface QueueRetryOptions {
   /**
-   * The delay in seconds, 0 to 86,400. A number out of range counts as the nearest delay that the broker can keep, anything
-   * else as missing. Default: the consumer's `retry_delay`.
+   * The delay in seconds, 0 to 86,400. A number out of range becomes the nearest delay that the broker can keep; any other
+   * value is ignored. Default: the consumer's `retry_delay`.
    */
   delaySeconds?: number
 }
@@ -40,13 +40,13 @@ export interface ConsumerSettings {
   readonly queue: string
   /** The kind of consumer; only workers are supported. Default `"worker"`. */
   readonly type?: "worker" | undefined
-  /** The most messages of a batch, 1 to 100. Default 10. */
+  /** The largest number of messages in a batch, 1 to 100. Default 10. */
   readonly max_batch_size?: number | undefined
   /** How long a batch waits for further messages, in seconds, 0 to 60. Default 5. */
   readonly max_batch_timeout?: number | undefined
   /** How often a failed message is retried. Default 3. */
   readonly max_retries?: number | undefined
-  /** The name of a queue, which may be `discard`. Default: `<queue>.dlq`. */
+  /** The name of the dead-letter queue; `discard` keeps no dead letters. Default: `<queue>.dlq`. */
   readonly dead_letter_queue?: string | undefined
   /** How many batches may be in progress at a time, 1 to 1,000. `null` counts as missing. Default 1. */
   readonly max_concurrency?: number | null | undefined
@@ -57,7 +57,7 @@ export interface ConsumerSettings {
 /** One entry of wrangler's `queues.producers`. */
 export interface ProducerSettings {
   readonly queue: string
-  /** The name in `env` on Cloudflare. It is ignored here. */
+  /** The name of the binding in `env` on Cloudflare. Requeue ignores it. */
   readonly binding?: string | undefined
   /** The delay of sends in seconds, 0 to 86,400. Default 0. */
   readonly delivery_delay?: number | undefined

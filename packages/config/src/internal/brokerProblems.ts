@@ -52,11 +52,11 @@ export const make = (
 /** Whether a field belongs to a queue, and not to its broker. */
 const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
 
-/** The keys in the name of an option, such as `tls.caFile` or `bindings[1].exchange`. */
+/** Returns the keys in the name of an option, such as `tls.caFile` or `bindings[1].exchange`. */
 const keysOf = (field: string): StrictSchema.Problem["path"] =>
   [...field.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([key, index]) => (index === undefined ? key : Number(index)))
 
-/** The path of a queue's field in the file. */
+/** Returns the path of a queue's field in the file. */
 const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
   const [first = "", ...rest] = keysOf(field)
   if (first === "retry") return [...retryPath, ...rest]

@@ -9,7 +9,10 @@ import { at, isObject, type Path, put, samePath, typed } from "./values.ts"
 
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
-/** Splits off the brokers of a file, but for `waitForBroker`. Their secrets are looked up when a broker is used, so others may be missing. */
+/**
+ * Splits off the brokers of a file, except `waitForBroker`. The secrets of a broker are looked up when the broker is used,
+ * so secrets of other brokers may be missing.
+ */
 export const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
   if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
   const { brokers, ...rest } = document
@@ -19,7 +22,7 @@ export const splitBrokers = (document: unknown): readonly [unknown, unknown] => 
   return [times.length === 0 ? rest : { ...rest, brokers: Object.fromEntries(times) }, brokers]
 }
 
-/** Puts the brokers into a file again, with the times to wait that it has. */
+/** Puts the brokers back into a file. Their `waitForBroker` in the file stays. */
 export const joinBrokers = (document: unknown, brokers: unknown): unknown => {
   if (brokers === undefined) return document
   const { brokers: times = {}, ...rest } = Object(document)
@@ -84,8 +87,8 @@ const retype = (value: unknown, whole: ReadonlyArray<Path>, refused: ReadonlyArr
   }, value)
 
 /**
- * Removes the problem at a path: the field of a queue or policy is left out, a broker becomes one in memory, the default broker
- * another one. Brokers, queues and policies keep their names.
+ * Removes the problem at a path. A field of a queue or policy is left out, a broker becomes a memory broker, and the
+ * default broker becomes another one. Brokers, queues and policies keep their names.
  */
 const without = (file: unknown, path: Path): unknown => {
   const [section, name, field] = path

@@ -27,6 +27,6 @@ export const explain = (problem: Problem): Problem => {
   return {
     path: problem.path,
     detail: "a config file cannot have this option of connect",
-    remedy: `Remove it, and write connect(${isTop ? "undefined" : JSON.stringify(broker)}, { ${key}: … }) in the program`
+    remedy: `Remove the option, and write connect(${isTop ? "undefined" : JSON.stringify(broker)}, { ${key}: … }) in the program`
   }
 }

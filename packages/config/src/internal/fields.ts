@@ -11,11 +11,14 @@ export interface Struct {
 interface Field {
   readonly name: string
   readonly isRequired: boolean
-  /** The only value that the field may have, as JSON, such as the `type` of a backoff. Default: it may have others. */
+  /**
+   * The only value that the field may have, as JSON, such as the `type` of a backoff. Default: the field may have other
+   * values.
+   */
   readonly literal: string | undefined
-  /** The structs that it may hold. */
+  /** The structs that the field may hold. */
   readonly structs: ReadonlyArray<Struct>
-  /** The structs of its entries, where their keys are free. */
+  /** The structs of the field's entries, if their keys are free. */
   readonly entries: ReadonlyArray<Struct>
 }
 

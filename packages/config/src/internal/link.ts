@@ -11,7 +11,7 @@ export interface Linked {
   readonly defaultBroker: string | undefined
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
-  /** See `Configuration.queuesOn`. */
+  /** Returns the queues of a broker; see `Configuration.queuesOn`. */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
 }
 
@@ -24,7 +24,7 @@ const codecs: Readonly<Record<NonNullable<Written["codec"]>, Codec.Codec<any>>> 
   bytes: Codec.bytes
 }
 
-/** The problem of an unknown name. Text that may hold a password, such as a URL, is not shown. */
+/** Returns the problem of an unknown name. Text that may hold a password, such as a URL, is not shown. */
 export const unknown = (
   what: "broker" | "policy" | "queue",
   name: string,
@@ -43,8 +43,8 @@ export const unknown = (
 export const problemOfBroker = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
   if (name === undefined) {
     const names = known.map(BrokerUrl.withoutPassword)
-    const remedy = `Write broker: ${names[0]}, or name one of ${names.join(", ")}`
-    return { path: ["broker"], detail: "no broker is the default", remedy }
+    const remedy = `Write broker: ${names[0]} in the file, or choose one of the brokers ${names.join(", ")}`
+    return { path: ["broker"], detail: "the file sets no default broker", remedy }
   }
   if (typeof name !== "string") {
     const detail = `the name of a broker must be text, got ${OptionKind.show(name)}`
@@ -66,15 +66,19 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
     if (known.includes(name)) return
     const isFirst = known.length === 0
     const problem = unknown(what, name, known)
-    const remedy = isFirst ? `Write it under ${what === "broker" ? "brokers" : "policies"}` : problem.remedy
+    const remedy = isFirst ? `Write the ${what} under ${what === "broker" ? "brokers" : "policies"}` : problem.remedy
     problems.push({ path, ...problem, remedy })
   }
   if (file.broker !== undefined) lookUp("broker", file.broker, brokers, ["broker"])
   for (const [key, { broker, retry }] of Object.entries(file.queues ?? {})) {
     if (broker !== undefined) lookUp("broker", broker, brokers, ["queues", key, "broker"])
     else if (file.broker === undefined && brokers.length !== 1) {
-      const remedy = `Write broker: and one of ${brokers.map(BrokerUrl.withoutPassword).join(", ")}, here or for all queues at the top`
-      problems.push({ path: ["queues", key, "broker"], detail: "no broker is given, and none is the default", remedy })
+      const remedy = `Write broker: and one of ${brokers.map(BrokerUrl.withoutPassword).join(", ")}, for this queue or at the top of the file`
+      problems.push({
+        path: ["queues", key, "broker"],
+        detail: "the queue has no broker, and the file sets no default broker",
+        remedy
+      })
     }
     if (typeof retry === "string") {
       lookUp("policy", retry, Object.keys(file.policies ?? {}), ["queues", key, "retry"])
@@ -83,7 +87,10 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
   return problems
 }
 
-/** Queues of the file that are one queue of a broker, with other retry policies: chance would decide which one holds. */
+/**
+ * Returns the problems of keys that name the same queue of a broker with different retry policies: chance would decide
+ * which policy applies.
+ */
 const contradictions = (queues: Linked["queues"]): ReadonlyArray<StrictSchema.Problem> => {
   const all = Object.entries(queues)
   return all.flatMap(([key, queue], index) => {
@@ -93,7 +100,13 @@ const contradictions = (queues: Linked["queues"]): ReadonlyArray<StrictSchema.Pr
       .find(([, each]) => each.name === queue.name && each.broker === queue.broker && policy(each) !== policy(queue))
     if (first === undefined) return []
     const detail = `${first[0]} and ${key} are both the queue ${queue.name} on ${queue.broker}, with different retry policies`
-    return [{ path: ["queues", key, "name"], detail, remedy: "Give both the same retry, or one of them another name" }]
+    return [
+      {
+        path: ["queues", key, "name"],
+        detail,
+        remedy: "Set the same retry for both queues, or another name for one queue"
+      }
+    ]
   })
 }
 

@@ -1,4 +1,6 @@
-/** Brokers whose errors name them as the config file does: two of them may be of one kind. */
+/**
+ * Makes the errors of a broker name it as the config file does, because two brokers of the file may be of the same kind.
+ */
 import { type Broker, BrokerError } from "@requeue/core"
 import { Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -42,7 +44,7 @@ export const service = (name: string, broker: Broker.Service): Broker.Service =>
   }
 }
 
-/** A direct effect stays one, because it spares a fiber for each message. */
+/** Keeps a direct effect direct, because that saves a fiber for each message. */
 const direct = (
   effect: Effect.Effect<void, BrokerError.BrokerError>,
   own: (error: BrokerError.BrokerError) => BrokerError.BrokerError

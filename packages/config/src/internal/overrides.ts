@@ -1,4 +1,4 @@
-/** Environment variables that override values of a file. */
+/** Applies environment variables that override values of a file. */
 import { OptionNames } from "@requeue/core/port"
 import type * as StrictSchema from "../StrictSchema.ts"
 import { isObject, leaves, type Path, typed } from "./values.ts"
@@ -6,7 +6,7 @@ import { isObject, leaves, type Path, typed } from "./values.ts"
 /** The environment variables of a process. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** The variable of a path: `REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES` for `queues.orders.retry.maxRetries`. */
+/** Returns the variable for a path: `REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES` for `queues.orders.retry.maxRetries`. */
 export const variableOf = (path: Path): string =>
   ["requeue", ...path]
     .map((key) =>
@@ -20,7 +20,7 @@ export const variableOf = (path: Path): string =>
 const keysOf = (file: Readonly<Record<string, unknown>>, section: string): ReadonlyArray<string> =>
   Object.keys(isObject(file[section]) ? file[section] : {})
 
-/** The paths that variables may override: those of the file's values, and those that choose a broker. */
+/** Returns the paths that variables may override: those of the file's values, and those that choose a broker. */
 const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => [
   ["broker"],
   ...keysOf(file, "brokers").map((name) => ["brokers", name, "url"]),
@@ -47,7 +47,7 @@ const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string
   return { ...file, brokers: Object.fromEntries<unknown>(brokers) }
 }
 
-/** A file with its overrides. */
+/** A file after variables have overridden values. */
 export interface Overridden {
   readonly value: unknown
   /** The paths of values that variables have set, as JSON. `${NAME}` in such a value is not filled in. */
@@ -55,7 +55,7 @@ export interface Overridden {
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-/** The problem of a variable that is the name of no value in the file. `others` are values that the file may have. */
+/** Returns the problem of a variable that names no value in the file. `others` are values that the file may have. */
 const overridesNothing = (
   name: string,
   file: Readonly<Record<string, unknown>>,
@@ -111,7 +111,7 @@ export const override = (
       problems.push(overridesNothing(name, written, found, others))
     } else if (paths.length > 1) {
       const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
-      problems.push({ path: [name], detail, remedy: "Rename one of them" })
+      problems.push({ path: [name], detail, remedy: "Rename one of these in the file" })
     } else {
       file = set(file, path, text)
       done.add(JSON.stringify(path))

@@ -1,4 +1,4 @@
-/** Secrets in a file: `${NAME}` for the environment variable NAME. */
+/** Fills in secrets in a file: `${NAME}` stands for the environment variable NAME. */
 import type * as StrictSchema from "../StrictSchema.ts"
 import type { Overridden, Variables } from "./overrides.ts"
 import { at, isObject, leaves, type Path } from "./values.ts"
@@ -12,22 +12,24 @@ export interface Expanded {
   readonly value: unknown
   /** The values that were filled in, by variable. No error shows them. */
   readonly secrets: ReadonlyMap<string, string>
-  /** The paths of texts that are one variable and nothing else: they may stand for a number or a boolean. */
+  /** The paths of texts that consist of one variable only: such a text may stand for a number or a boolean. */
   readonly whole: ReadonlyArray<Path>
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** Dollars before a brace, and the name in it. Two dollars stand for one; an odd one begins a variable. */
+/**
+ * Matches dollars before a brace, and the name in the brace. Two dollars stand for one; an odd dollar begins a variable.
+ */
 const form = /(\$+)\{(?:([A-Za-z_]\w*)\})?/
 
-/** A text up to a form, and the form: a variable's name, text, or neither. */
+/** A text up to a match of {@link form}, and the match: a variable's name, text, or neither. */
 interface Step {
   readonly before: string
   readonly after: string
   readonly found: { readonly variable: string } | "text" | "unknown"
 }
 
-/** Reads a text up to its first form; `undefined` if it has none. */
+/** Reads a text up to the first match of {@link form}; `undefined` if there is none. */
 const step = (text: string): Step | undefined => {
   const match = form.exec(text)
   if (match === null) return undefined
@@ -40,7 +42,7 @@ const step = (text: string): Step | undefined => {
   return { before, after: text.slice(match.index + length + 1), found: isText ? "text" : "unknown" }
 }
 
-/** The part of a URL that comes between `before` and `after`; `undefined` where `before` does not begin a URL. */
+/** Returns the part of a URL that comes between `before` and `after`; `undefined` if `before` does not begin a URL. */
 const partOf = (before: string, after: string): "account" | "host" | "rest" | undefined => {
   const [, afterScheme] = /^[a-z][a-z0-9+.-]*:(\/\/.*|\?.*)$/is.exec(before) ?? []
   if (afterScheme === undefined) return undefined
@@ -66,7 +68,7 @@ const inserted = (name: string, value: string, before: string, after: string): s
   }
   if (isNested(before)) {
     const detail = `${what} is part of a URL in the query of another URL`
-    return { detail, remedy: "Write the inner URL as an option of the broker" }
+    return { detail, remedy: "Move the inner URL out of the query: write it as an option of this broker, next to url" }
   }
   if (value.isWellFormed()) return encodeURIComponent(value)
   return { detail: `${what} has a character that no URL can have`, remedy: `Set ${name} to other characters` }
@@ -95,7 +97,10 @@ const filled = (template: string, valueOf: (name: string) => string | undefined,
   }
 }
 
-/** The problem of a `${` that does not begin `${NAME}`. The text after it may be a password, so little of it is shown. */
+/**
+ * Returns the problem of a `${` that does not begin `${NAME}`. The text after it may be a password, so little of it is
+ * shown.
+ */
 const unknownForm = (after: string): Omit<Problem, "path"> => {
   const [, space = "", name = "", operator = ""] = /^( ?)([A-Z_][A-Z0-9_]*)( |:?[-=?+]|(?=\}))[^}]*\}/.exec(after) ?? []
   return {
@@ -104,14 +109,17 @@ const unknownForm = (after: string): Omit<Problem, "path"> => {
   }
 }
 
-/** A text, or the password of a URL, that is `$NAME`. */
+/** Matches `$NAME` as a whole text, or as the password of a URL. */
 const bare = /^\$([A-Za-z_]\w*)$|^[a-z][\w+.-]*:\/\/[^/?#@:]*:\$([A-Za-z_]\w*)@/i
 
 /** Whether a path is that of a broker's URL. */
 const isUrl = ([section, , field, ...rest]: Path): boolean =>
   section === "brokers" && field === "url" && rest.length === 0
 
-/** The problem of a URL that begins with `$NAME`. A name that is not in capitals may be a password, so it is not shown. */
+/**
+ * Returns the problem of a URL that begins with `$NAME`. A name that is not in capitals may be a password, so it is not
+ * shown.
+ */
 const unfilledUrl = (text: string): Omit<Problem, "path"> | undefined => {
   const [, name, variable] = /^\$(([A-Z_][A-Z0-9_]*)(?!\w)|[A-Za-z_])/.exec(text) ?? []
   if (name === undefined) return undefined

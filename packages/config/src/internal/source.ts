@@ -1,4 +1,4 @@
-/** Finding and reading a config file. */
+/** Finds and reads a config file. */
 import { Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -35,7 +35,7 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
     if (named !== undefined) {
       const path = resolve(cwd, named)
       if (existsSync(path)) return Effect.succeed(source(path, cwd))
-      return Effect.fail(refuse(named, "there is no such file", "Check its path"))
+      return Effect.fail(refuse(named, "there is no such file", "Check the path"))
     }
     for (let folder = cwd; ; folder = dirname(folder)) {
       const path = names.map((name) => join(folder, name)).find((candidate) => existsSync(candidate))
@@ -43,7 +43,11 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
       if (folder === dirname(folder)) break
     }
     return Effect.fail(
-      refuse(anyName, `there is no config file in ${cwd} or a folder above`, "Write a config file, or name one")
+      refuse(
+        anyName,
+        `there is no config file in ${cwd} or a folder above`,
+        "Write a config file, or pass the path of one"
+      )
     )
   })
 
@@ -56,21 +60,28 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
 }
 
-/** Node's error for the syntax of a module in a CommonJS file. The package of the file decides which it is. */
+/**
+ * Matches Node's error for the syntax of a module in a CommonJS file. The package of the file decides which of the two it
+ * is.
+ */
 const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {
   const renamed = basename(file).replace(/([jt]s)$/, "m$1")
   const detail = 'the file is an ES module in a package of "type": "commonjs"'
-  return refuse(file, detail, `Rename it to ${renamed}`)
+  return refuse(file, detail, `Rename the file to ${renamed}`)
 }
 
-/** Node's errors for invalid syntax repeat parts of the text, such as a password without quotes: they are not shown. */
+/**
+ * Returns the error of a module that cannot be loaded. Node's errors for invalid syntax repeat parts of the text, such as a
+ * password without quotes, so they are not shown.
+ */
 const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")
   if (isModuleInCommonJs.test(first)) return inCommonJs({ file, path })
-  if (name === "SyntaxError") return refuse(file, "the file is not valid JavaScript", `Run node ${file} to see where`)
+  if (name === "SyntaxError")
+    return refuse(file, "the file is not valid JavaScript", `Run node ${file} to see the line`)
   if (name !== "ReferenceError") return refuse(file, first.replace(/[.:]$/, ""), "Fix the file")
   const [, after] = (cause instanceof Error ? (cause.stack ?? "") : "").split(`${pathToFileURL(path).href}:`)
   const line = after === undefined ? "" : ` at line ${Number.parseInt(after, 10)}`

@@ -22,9 +22,9 @@ const faults: Readonly<Record<string, readonly [detail: string, remedy: string]>
     'Put text that contains a colon in quotes, as in main: "memory:"'
   ],
   BLOCK_IN_FLOW: ["there is a key without a value", 'Put text that contains a colon in quotes, as in main: "memory:"'],
-  DUPLICATE_KEY: ["a key is repeated", "Remove one of them"],
+  DUPLICATE_KEY: ["a key is repeated", "Remove one of these keys"],
   MISSING_CHAR: ["a quote, a bracket or a comma is missing", "Add it"],
-  MULTIPLE_DOCS: ["a second document begins", "Remove the line of ---"],
+  MULTIPLE_DOCS: ["a second document begins", "Remove the line ---"],
   TAB_AS_INDENT: ["a tab indents the line", "Indent it with spaces"]
 }
 
@@ -40,7 +40,7 @@ const unquoted = (text: string, offset: number): readonly [string, string] | und
 const unclosed = ({ code, message }: Yaml.YAMLError): readonly [string, string] | undefined => {
   if (code !== "BAD_INDENT") return undefined
   const [, kind] = /^Flow (map|sequence)/.exec(message) ?? []
-  if (kind === undefined) return ["a line is indented differently from those next to it", "Indent it like them"]
+  if (kind === undefined) return ["a line is indented differently from those next to it", "Indent it like those lines"]
   const [open, end] = kind === "map" ? ["{", "}"] : ["[", "]"]
   return [`a ${open} is not closed`, `Add its ${end}`]
 }
@@ -124,7 +124,7 @@ const parseJson = (text: string): unknown => {
     }
     const before = text.slice(0, good).split("\n")
     const where = place({ line: before.length, col: before.at(-1)!.length + 1 }) // A split text has at least one part.
-    throw new SyntaxProblem(`it is not valid JSON ${where}`, "Fix the syntax there")
+    throw new SyntaxProblem(`the file is not valid JSON ${where}`, "Fix the syntax there")
   }
 }
 

@@ -1,4 +1,4 @@
-/** Values of a file by their paths. */
+/** Reads and changes values of a file by their paths. */
 import { Adapter } from "@requeue/core/port"
 import type * as StrictSchema from "../StrictSchema.ts"
 
@@ -17,14 +17,14 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 
 const hasMethods = (value: object): boolean => Object.values(value).some((item) => typeof item === "function")
 
-/** The paths of all values that are neither object nor list. */
+/** Returns the paths of all values that are neither object nor list. */
 export const leaves = (value: unknown, path: Path = []): ReadonlyArray<Path> => {
   if (Array.isArray(value)) return value.flatMap((item, index) => leaves(item, [...path, index]))
   if (isObject(value)) return Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
   return [path]
 }
 
-/** The value at a path; `undefined` if there is none. */
+/** Returns the value at a path; `undefined` if there is none. */
 export const at = (value: unknown, path: Path): unknown =>
   path.reduce<unknown>((inner, key) => (Object(inner) === inner ? Reflect.get(Object(inner), key) : undefined), value)
 
@@ -38,7 +38,7 @@ export const put = (value: unknown, [key, ...rest]: Path, inner: unknown): unkno
   return changed === undefined ? others : { ...value, [key]: changed }
 }
 
-/** Turns a text into a number or a boolean where the value before was one. */
+/** Turns a text into a number or a boolean if the value before was one. */
 export const typed = (value: unknown, text: string): unknown => {
   if (typeof value === "number" && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text)
   if (typeof value === "boolean" && ["true", "false"].includes(text)) return text === "true"

@@ -20,7 +20,7 @@ const keeper = (lab: Lab, calls: number) => {
     const since = lab.entriesOf("Publishing").slice(before)
     const published = new Set(since.flatMap(({ messages }) => messages.map(({ metadata }) => metadata.id)))
     early.push(...letters.map(({ id }) => id).filter((id) => published.has(id)))
-    // It takes a while, as any write does.
+    // A write takes several turns of the event loop.
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     if (++asked > calls) throw new Error("the disk is full")
     told.push(...letters.map(({ id }) => id))

@@ -164,6 +164,8 @@ const extendsAgain = (lab: Lab, failure: Loss) =>
     yield* lab.publish("a")
     const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
     const delivery = yield* port.next
+    // An adapter need not extend a lease that begins at this moment.
+    yield* Effect.sleep(lab.unit)
     const happened = yield* lab.failNext("extend", failure)
     const begun = lab.now()
     const told = yield* ends(lab, "the extension", port.extend(delivery))

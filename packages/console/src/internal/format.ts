@@ -3,13 +3,13 @@ import { html, type Html } from "./html.ts"
 
 const grouped = new Intl.NumberFormat("en-US")
 
-/** A whole number with commas between thousands. */
+/** Formats a whole number with commas between thousands. */
 export const count = (n: number): string => grouped.format(n)
 
-/** A number and its noun, which takes an s unless it is one. */
+/** Formats a number and its noun, which gets an `s` unless the number is 1. */
 export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
 
-/** The part of a whole in whole percent; `< 1 %` and `> 99 %` where rounding would give none or all. */
+/** Formats a part of a whole in whole percent; `< 1 %` and `> 99 %` if rounding would give 0 or 100. */
 export const share = (part: number, whole: number): string => {
   const percent = whole === 0 ? 0 : (100 * part) / whole
   if (percent > 0 && percent < 1) return "< 1 %"
@@ -23,7 +23,7 @@ const units = [
   ["s", 1000]
 ] as const
 
-/** An age in its two largest units, `3h 12m`; `now` below a second. */
+/** Formats an age in its two largest units, such as `3h 12m`; `now` below a second. */
 const age = (millis: number): string => {
   const first = units.findIndex(([, length]) => millis >= length)
   if (first < 0) return "now"
@@ -34,7 +34,10 @@ const age = (millis: number): string => {
   return shown.join(" ").trim()
 }
 
-/** A time as an age, `3h 12m ago`, which the page's script updates; its title has the time. `–` for an unknown time. */
+/**
+ * Formats a time as an age, such as `3h 12m ago`, which the page's script updates. The title has the time. An unknown time
+ * is `–`.
+ */
 export const ago = (at: number | undefined, now: number): Html | string => {
   if (at === undefined) return "–"
   const iso = new Date(at).toISOString()
@@ -42,7 +45,7 @@ export const ago = (at: number | undefined, now: number): Html | string => {
   return html`<time class="ago" datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`
 }
 
-/** A time of day with its date, in UTC. */
+/** Formats a time with its date, in UTC. */
 export const moment = (at: number): Html => {
   const iso = new Date(at).toISOString()
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`

@@ -24,16 +24,16 @@ export interface Options extends Dependencies.Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** The circumstances of a request. */
+/** The context of a request. */
 interface Following {
   readonly from: Gate.Client
   readonly now: number
   readonly query: URLSearchParams
-  /** Called when the operator is known. */
+  /** Is called when the operator is known. */
   readonly know: (visit: Visit) => void
 }
 
-/** Open streams: of all clients, and of one operator at one client. */
+/** The largest number of open streams: of all clients, and of one operator at one client. */
 const mostStreams = { all: 100, each: 10 }
 
 const nobody = (paths: Paths, now: number): Visit => ({
@@ -48,9 +48,13 @@ const nobody = (paths: Paths, now: number): Visit => ({
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
-const closed = new Refusal({ status: 503, detail: "this console is closing", remedy: "Try again when it is back" })
+const closed = new Refusal({
+  status: 503,
+  detail: "this console is closing",
+  remedy: "Try again when the console is back"
+})
 
-const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
+const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some of them" })
 
 /** Turns replies into responses, and limits the open streams. */
 const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSignal) => {
@@ -70,7 +74,7 @@ const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSign
   }
 }
 
-/** Answers with a page where a request fails. */
+/** Answers with a page if a request fails. */
 const told = (
   answer: Effect.Effect<Response, Refusal | Trouble>,
   visit: () => Visit,
@@ -86,12 +90,12 @@ const told = (
     }),
     Effect.catchCause((cause) => {
       const detail = "the console failed; the log has the error"
-      const body = layout(visit(), refused(visit(), { status: 500, detail, remedy: "Please report it" }), assets)
+      const body = layout(visit(), refused(visit(), { status: 500, detail, remedy: "Please report the error" }), assets)
       return Effect.as(Log.error("a request failed", {}, cause), Responses.page(body, 500))
     })
   )
 
-/** Makes a handler, which ends with the scope. */
+/** Makes a handler, which lives until the scope closes. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
     const { brokers, paths } = options

@@ -22,8 +22,9 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Characters that pages show as U+FFFD: control characters, characters that change the direction of text, and invisible
- * characters, with which a producer could make a text look like another one. Tabs, line ends and variation selectors stay.
+ * Matches characters that pages show as U+FFFD: control characters, characters that change the direction of text, and
+ * invisible characters, with which a producer could make a text look like another one. Tabs, line ends and variation
+ * selectors stay.
  */
 const hidden = /[[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]--[\ufe00-\ufe0f]]/gv
 
@@ -39,7 +40,7 @@ const write = (part: Part): string => {
   return Array.isArray(part) ? part.map(write).join("") : escaped(String(part))
 }
 
-/** The fixed parts of each template without their indentation. */
+/** The fixed parts of each template, without their indentation. */
 const fixed = new WeakMap<TemplateStringsArray, ReadonlyArray<string>>()
 
 const fixedOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
@@ -50,7 +51,7 @@ const fixedOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
   return trimmed
 }
 
-/** A template: `` html`<b title="${any}">${any}</b>` ``. Put attributes in double quotes. */
+/** Makes HTML from a template: `` html`<b title="${any}">${any}</b>` ``. Put attributes in double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
   new Html(
     fixedOf(strings)

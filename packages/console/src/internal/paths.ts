@@ -7,7 +7,7 @@
 export interface Place {
   readonly broker: string
   readonly queue: string
-  /** The filter as fields of an address. Default: all letters. */
+  /** The filter, as fields of an address. Default: all letters. */
   readonly filter?: Readonly<Record<string, string>> | undefined
 }
 
@@ -44,13 +44,15 @@ export const routes = {
 export interface Paths {
   /** The base, without a slash at its end; empty at the root. */
   readonly base: string
-  /** A route, with a query. */
+  /** Returns the address of a route, with a query. */
   readonly to: (route: keyof typeof routes, query?: Readonly<Record<string, string>>) => string
-  /** The address of an asset. */
+  /** Returns the address of an asset. */
   readonly asset: (name: string) => string
 }
 
-/** Whether a text is a base: segments of letters, digits, `.`, `_`, `~` and `-`, each after a slash, or nothing. */
+/**
+ * Whether a text is a valid base: nothing, or segments of letters, digits, `.`, `_`, `~` and `-`, each after a slash.
+ */
 export const isBase = (text: string): boolean => /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text)
 
 /** The addresses under a base. */

@@ -7,7 +7,7 @@ export class Refusal extends Data.TaggedError("Refusal")<{
   readonly remedy: string
   /** The name of the form field that is wrong. */
   readonly field?: string
-  /** The id of the job that is in the way. */
+  /** The id of the job that prevents the request. */
   readonly job?: string
   /** Further headers of the response, such as `www-authenticate`. */
   readonly headers?: Readonly<Record<string, string>>

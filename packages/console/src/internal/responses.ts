@@ -12,18 +12,18 @@ const interval = 250
 /** Milliseconds without an update after which a comment keeps the stream open in proxies. */
 const heartbeat = 15_000
 
-/** A page. */
+/** Makes the response for a page. */
 export const page = (body: Html, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(body.text, {
     status,
     headers: { ...SecurityHeaders.all, ...headers, "content-type": "text/html; charset=utf-8" }
   })
 
-/** A redirect to a page after a form, by `GET`. */
+/** Makes a redirect after a form to a page, which the browser requests by `GET`. */
 export const seeOther = (location: string): Response =>
   new Response(null, { status: 303, headers: { ...SecurityHeaders.all, location } })
 
-/** A file. */
+/** Makes the response for a file. */
 export const asset = ({ body, type }: Asset): Response =>
   new Response(body, { headers: { ...SecurityHeaders.asset, "content-type": type } })
 
@@ -34,7 +34,7 @@ const safe = (name: string): string =>
     .slice(-120)
     .replace(/^[.-]+/, "_")
 
-/** Lines of JSON, as a file. */
+/** Makes the response for lines of JSON, as a file. */
 export const download = ({ body, name }: Download): Response =>
   new Response(body, {
     headers: {
@@ -47,7 +47,7 @@ export const download = ({ body, name }: Download): Response =>
 /** Milliseconds until a stream ends. Then the browser opens it again, and the console authorizes it again. */
 const lifetime = 60_000
 
-/** A stream of events; for `HEAD`, only its headers. */
+/** Makes the response for a stream of events; for `HEAD`, only its headers. */
 export const stream = (body: ReadableStream<Uint8Array> | null): Response =>
   new Response(body, {
     headers: { ...SecurityHeaders.all, "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" }
@@ -62,7 +62,9 @@ const event = (name: string, text: string): string =>
 /** Runs an effect in the context of the console. */
 export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
 
-/** Returns an event with the changes since its last call; an empty text without changes. */
+/**
+ * Returns a function that makes an event of the changes since its last call. Without changes, the event is an empty text.
+ */
 const changes = () => {
   const last = new Map<string, string>()
   return (state: State): string => {
@@ -75,8 +77,8 @@ const changes = () => {
 }
 
 /**
- * Server-sent events of a live page: `update` with all of its HTML, `parts` with that of changed elements, and `over` at the end.
- * They end with the console as well.
+ * Streams server-sent events of a live page: `update` with all its HTML, `parts` with the HTML of changed elements, and
+ * `over` at the end. The stream ends with the console as well.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export const events = (
@@ -86,7 +88,7 @@ export const events = (
   let [idle, isOver] = [0, false]
   const changed = changes()
   const abandoned = new AbortController()
-  /** The next text for the stream; `undefined` at its end. */
+  /** Returns the next text for the stream; `undefined` at its end. */
   const next: Effect.Effect<string | undefined> = Effect.gen(function* () {
     while (!isOver) {
       const current = read(yield* Clock.currentTimeMillis)

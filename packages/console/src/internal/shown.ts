@@ -1,4 +1,6 @@
-/** Letters and causes as operators may see them: the hook has redacted them, and they have no secrets of the configuration. */
+/**
+ * Letters and causes as operators may see them: the hook has redacted them, and secrets of the configuration are removed.
+ */
 import { ErrorPattern } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Redaction from "../Redaction.ts"
@@ -7,18 +9,18 @@ import * as Secrets from "./secrets.ts"
 import { hookFailed } from "./work/body.ts"
 import type { Kept } from "./work/letters.ts"
 
-/** A value whose texts have no secrets. */
+/** Returns a value whose texts have no secrets. */
 const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown =>
   Secrets.struck(value, (text) => Secrets.strike(text, secrets))
 
 const isTexts = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string")
 
-/** A hook may leave out the stack. */
+/** Whether a value is an error. A hook may leave out the stack. */
 const isError = (value: unknown): boolean =>
   typeof value === "object" && value !== null && isTexts({ ...value, stack: Reflect.get(value, "stack") ?? "" })
 
-/** Whether the answer of a hook is a content. A hook may be JavaScript. */
+/** Whether the answer of a hook is a content. This is checked, because a hook may be written in JavaScript. */
 const isContent = (answer: unknown): answer is Redaction.Content => {
   const { error = {}, headers, history = [], id = "" } = Object(answer) as Readonly<Record<string, unknown>> // Each field is checked.
   return isTexts(headers) && isError(error) && Array.isArray(history) && isTexts(history) && typeof id === "string"
@@ -27,8 +29,8 @@ const isContent = (answer: unknown): answer is Redaction.Content => {
 const { mark } = Redaction
 
 /**
- * Returns the hook of a console. It fails where the given hook throws or returns anything else, and hides that error, which may
- * quote the letter. Its answer is a copy, which the hook cannot change afterwards.
+ * Returns the hook of a console. It fails if the given hook throws or returns anything else, and hides the hook's error,
+ * which may quote the letter. Its answer is a copy, which the hook cannot change afterwards.
  */
 export const guarded =
   (redact: Redaction.Redact, secrets: ReadonlyArray<string>): Redaction.Redact =>
@@ -41,7 +43,7 @@ export const guarded =
     throw hookFailed
   }
 
-/** Returns the content as the hook leaves it; empty where the hook fails. */
+/** Returns the content as the hook leaves it; empty if the hook fails. */
 export const left = (redact: Redaction.Redact, content: Redaction.Content, place: Place): Redaction.Content => {
   try {
     return redact(content, place)
@@ -51,8 +53,9 @@ export const left = (redact: Redaction.Redact, content: Redaction.Content, place
 }
 
 /**
- * Returns the message of an error after the hook. A message may quote the body, so operators without `bodies` see its pattern,
- * which has placeholders. The hook runs first, because it cannot find a secret that has become a placeholder in part.
+ * Returns the message of an error after the hook. A message may quote the body, so operators without the role `bodies` see
+ * only the message's pattern, which has placeholders. The hook runs before the pattern is made, because it could not find a
+ * secret that is partly a placeholder.
  */
 export const message = (shown: string | undefined, mayBodies: boolean): string =>
   shown === undefined ? mark : mayBodies ? shown : ErrorPattern.of(shown)
@@ -62,7 +65,7 @@ export interface Cause extends DeadLetters.Cause {
   readonly message: string | undefined
 }
 
-/** Returns a cause as operators may see it; empty where the hook fails. */
+/** Returns a cause as operators may see it; empty if the hook fails. */
 export const cause = <A extends Cause>(redact: Redaction.Redact, shown: A, place: Place): A => {
   const { error: name, message: example } = shown
   if (example === undefined) return shown

@@ -1,6 +1,6 @@
 /** The URL of a letter's trace in a tracing tool, from the W3C's `traceparent`: https://www.w3.org/TR/trace-context/ */
 
-/** Returns the URL of a trace; `undefined` where the headers name none. */
+/** Returns the URL of a trace; `undefined` if the headers name no trace. */
 export type TraceUrl = (headers: Readonly<Record<string, string>>) => string | undefined
 
 const parent = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(?:-|$)/
@@ -10,7 +10,9 @@ const fill = (template: string, trace: string, span: string): string =>
 
 const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined)
 
-/** Whether a text is a template of URLs: by HTTP or HTTPS, without a password, with `{traceId}` after the host. */
+/**
+ * Whether a text is a template of trace URLs: by HTTP or HTTPS, without a password, with `{traceId}` after the host.
+ */
 export const isTemplate = (text: string): boolean => {
   const [one, other] = ["a", "b"].map((id) => parsed(fill(text, id.repeat(32), id.repeat(16))))
   return (
@@ -25,7 +27,7 @@ export const isTemplate = (text: string): boolean => {
   )
 }
 
-/** Fills a template. */
+/** Returns a function that fills in a template. */
 export const make =
   (template: string | undefined): TraceUrl =>
   (headers) => {

@@ -5,12 +5,12 @@ import type { Paths, Place } from "./paths.ts"
 import type * as Shown from "./shown.ts"
 import type { Job } from "./work/job.ts"
 
-/** The visit of an operator. */
+/** The visit of an operator to a page. */
 export interface Visit {
   readonly paths: Paths
   readonly operator: string
   readonly may: ReadonlySet<Action>
-  /** The token of forms. */
+  /** The token that forms of the page must have. */
   readonly token: string
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -24,11 +24,11 @@ export interface Visit {
 export interface Page {
   readonly title: string
   readonly body: Html
-  /** Whether it changes while it is open. Without a script, the browser reloads it. */
+  /** Whether the page changes while it is open. Without a script, the browser reloads such a page. */
   readonly isLive?: boolean
 }
 
-/** A changing part of a page: all of it, or its elements by their ids. `isOver` after the last change. */
+/** A changing part of a page: all its HTML, or its elements by their ids. `isOver` is true after the last change. */
 export type State = { readonly isOver: boolean } & (
   | { readonly body: Html }
   | { readonly parts: ReadonlyMap<string, Html> }

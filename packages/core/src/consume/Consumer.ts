@@ -1,5 +1,5 @@
 /**
- * Consumers: a handler, the policies that it runs under, and the queue that it reads.
+ * Starts consumers. A consumer reads a queue, and calls a handler for its messages under your policies.
  *
  * Delivery is at least once: a crash, a lost connection or a lost settlement can redeliver a message. Handlers must be
  * idempotent by `message.id`.
@@ -24,7 +24,8 @@ export type { Consumer, StartError, Stats } from "./internal/start.ts"
 export type { DrainReport } from "./internal/shutdown.ts"
 
 /**
- * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
+ * Starts a consumer whose handler gets one message at a time. When the scope closes, the consumer stops and waits for
+ * running handlers.
  *
  * When to use: by default. With a batch policy, the handler runs concurrently for the messages of a batch, and each
  * message has a separate outcome.
@@ -59,7 +60,8 @@ export const start = <
   launch("Consumer.start", queue, options, { batch: BatchPolicy.single, single: true }, handler)
 
 /**
- * Starts a consumer whose handler gets batches; it drains when the scope closes.
+ * Starts a consumer whose handler gets batches. When the scope closes, the consumer stops and waits for running
+ * handlers.
  *
  * When to use: when one call can do the work of many messages, such as an insert of many rows.
  *

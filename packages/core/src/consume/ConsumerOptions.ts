@@ -1,4 +1,4 @@
-/** Options of a consumer, their defaults, and the checks that must pass before it starts. */
+/** The options of a consumer, their defaults, and the checks that must pass before the consumer starts. */
 import * as Effect from "effect/Effect"
 import type { BatchPolicy } from "../policy/BatchPolicy.ts"
 import type { Capabilities, Lease } from "../port/Capabilities.ts"
@@ -14,7 +14,7 @@ import * as RateLimit from "../policy/RateLimit.ts"
 import { inside } from "../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** Options that consumers and pullers share, without their policies. */
+/** The options that consumers and pullers share, except policies. */
 export interface Intake {
   /**
    * Delay of a retry if neither handler, error nor policy sets one. Range: 0 to 24 hours; a number means milliseconds.
@@ -24,13 +24,13 @@ export interface Intake {
   /** Stops the consumer when it dead-letters too many messages. Default: none. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
-   * How long handlers may run after a shutdown has begun. Their settlements then get the same time again, at least 1 and
-   * at most 5 seconds. Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
+   * How long handlers may run after a shutdown begins. Their acks and retries then get the same time, but 1 to 5
+   * seconds, to reach the broker. Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * Handling of delays that exceed the broker's limit. `"fail"`: the consumer does not start. `"clamp"`: Requeue shortens
-   * them. Default: `"fail"`.
+   * Handling of delays that exceed the broker's limit. `"fail"`: the consumer does not start. `"clamp"`: Requeue
+   * shortens the delays. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
   /** Whether the log, events, spans and dead letters have stack traces. Default: `true`. */
@@ -39,13 +39,13 @@ export interface Intake {
   readonly onEvent?: Hook | undefined
 }
 
-/** Options of consumers, without their policies. */
+/** The options of a consumer, except its policies. */
 export interface Running extends Intake {
   /** How many batches or single messages are in progress at the same time. Range: 1 to 1,000. Default: 1. */
   readonly concurrency?: number | undefined
   /**
-   * How many further messages wait in the process. 0 shares messages best between consumers, but costs a round trip per
-   * message. Range: 0 to 10,000. Default: one batch.
+   * How many messages wait in the process besides those in progress. 0 shares messages best between consumers, but
+   * costs a round trip per message. Range: 0 to 10,000. Default: one batch.
    */
   readonly prefetch?: number | undefined
   /**
@@ -53,13 +53,14 @@ export interface Running extends Intake {
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest handler run. After it, the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours, or
-   * `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease if that is less.
+   * Longest handler run. After that, the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours,
+   * or `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease of
+   * a message if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }
 
-/** Policies, built by their modules. */
+/** The policies of a consumer, made by `RetryPolicy.make`, `BatchPolicy.make` and `ConsumerBackoff.make`. */
 export interface Policies {
   /**
    * When a failed message is retried and where it is dead-lettered. Default: 3 retries without delay, then the queue
@@ -75,10 +76,10 @@ export interface Policies {
   readonly consumerBackoff?: ConsumerBackoff | undefined
 }
 
-/** Options of a consumer. All are optional. */
+/** The options of a consumer. All are optional. */
 export interface Options extends Policies, Running {}
 
-/** The default of `handlerTimeout` in milliseconds, if the broker's longest lease allows it: 10 minutes. */
+/** The default of `handlerTimeout`: 10 minutes, in milliseconds. It is lower if the broker's leases are shorter. */
 export const defaultHandlerTimeout = 10 * 60_000
 
 const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
@@ -89,7 +90,7 @@ const made = (what: string, call: string, ...members: ReadonlyArray<string>): Op
   remedy: (value) => (OptionKind.isObject(value) ? `Write ${call}({ … })` : undefined)
 })
 
-/** All options and their kinds. */
+/** The kind of each option of a consumer, by name. */
 export const kinds: OptionNames.Of<Options> = {
   retry: {
     ...made("a policy", "RetryPolicy.make", "maxAttempts", "deadLetter"),
@@ -114,8 +115,8 @@ export const kinds: OptionNames.Of<Options> = {
 }
 
 /**
- * Returns the options, and for those that it leaves out the options of the queue's definition, such as one of a config file.
- * `known` are the names that apply. `undefined` counts as left out.
+ * Adds the options of a queue's definition, which a config file may set, to the options of a call. An option of the
+ * call wins, unless it is `undefined`. `known` has the names of the options that may be added.
  */
 export const over = <O extends object>(queue: unknown, options: O, known: Readonly<Record<string, unknown>>): O => {
   const own: unknown = OptionKind.isObject(queue) ? Reflect.get(queue, "options") : undefined
@@ -125,7 +126,7 @@ export const over = <O extends object>(queue: unknown, options: O, known: Readon
   return Object.fromEntries([...defaults, ...given]) as O // Cast, because the options of a definition are those of a consumer.
 }
 
-/** Returns the queue without the options of its definition, for a caller that has applied them by {@link over}. */
+/** Returns the queue without the options of its definition. Call it after {@link over} has applied those options. */
 export const bare = <Q>(queue: Q): Q => (OptionKind.isObject(queue) ? { ...queue, options: undefined } : queue)
 
 /** Returns the error of a handler that is not a plain or async function; `undefined` if the handler is valid. */
@@ -153,7 +154,8 @@ export const handlerRefusal = (
 }
 
 /**
- * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has one.
+ * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the lease of the broker's
+ * deliveries, if they have one: it limits `handlerTimeout`.
  *
  * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */

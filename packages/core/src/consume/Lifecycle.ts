@@ -1,64 +1,74 @@
 /**
- * The life of a delivery in a consumer, as a pure machine: {@link step} takes a life and an event, and returns the next life and
- * effects. The engine turns states and effects into calls: it queues what is `Decided`, sends it, waits while it is `Held` or
- * `Kept`, and removes what is `Over`.
+ * The life of a delivery in a consumer, as a pure machine: {@link step} takes a life and an event, and returns the next
+ * life and effects. The engine turns states and effects into calls: it queues and sends the settlement of a delivery
+ * that is `Decided`, waits while the delivery is `Held` or `Kept`, and removes it when it is `Over`.
  *
  * | state | meaning |
  * | --- | --- |
- * | Waiting | no handler has begun it |
+ * | Waiting | no handler has begun the delivery |
  * | Decoding | an asynchronous codec decodes its body |
  * | Running | a handler has begun it |
  * | Decided | its settlement is queued |
  * | Settling | its settlement was sent to the broker, which has not answered |
  * | Held | its settlement waits until the broker accepts settlements again |
- * | Kept | the broker rejected its settlement, or lost its delivery often; the settlement waits for its pause |
+ * | Kept | the broker rejected its settlement, or the delivery was lost repeatedly; the settlement waits for a pause |
  * | Over | it is settled or lost |
  *
- * When a delivery is lost, its decision is remembered and repeated on the redelivery of the same copy: no handler runs twice.
+ * A copy is one publication of a message: a retry may publish another one. When a delivery is lost, its decision is
+ * remembered, and repeated when the broker redelivers the same copy. No handler runs twice.
  */
 import type { Delivery } from "../message/Delivery.ts"
 import { truncations } from "../message/Metadata.ts"
 import * as Settlement from "../message/Settlement.ts"
 import type { SettleFailure } from "../port/Broker.ts"
 
-/** A decided settlement, on this delivery or an earlier one of the same copy. Times are monotonic, in milliseconds. */
+/**
+ * A settlement that was decided for this delivery, or for an earlier delivery of the same copy. Times are monotonic, in
+ * milliseconds.
+ */
 export interface Decision {
   readonly settlement: Settlement.Settlement
-  /** When its delay ends; 0 without a delay. */
+  /** When the settlement's delay ends; 0 if it has no delay. */
   readonly due: number
-  /** How often its delivery was lost before the broker took it. */
+  /** How often a delivery was lost before the broker accepted this settlement. */
   readonly losses: number
-  /** When it may be sent again after such a loss. */
+  /** When the settlement may be sent again after a delivery was lost. */
   readonly tryAt: number
   /** Whether a handler had begun the delivery. */
   readonly isBegun: boolean
-  /** The next try; `undefined` unless the broker has rejected it, or it waits for `tryAt`. */
+  /**
+   * The settlement to send next, if the broker has rejected this one or the settlement waits for `tryAt`; otherwise
+   * `undefined`.
+   */
   readonly kept: Kept | undefined
 }
 
-/** A settlement to send after `pause` milliseconds. `isQuarantined`: the broker rejects it in every way. */
+/** A settlement to send after `pause` milliseconds. `isQuarantined`: the broker rejects every form of the settlement. */
 export interface Kept {
   readonly settlement: Settlement.Settlement
   readonly pause: number
   readonly isQuarantined: boolean
 }
 
-/** Where a delivery is. The states with a decision are those from the end of its run to the broker's answer. */
+/** The state of a delivery. States between the end of the handler run and the broker's answer contain a decision. */
 export type State =
   | { readonly _tag: "Waiting" | "Decoding" | "Running" | "Over" }
   | { readonly _tag: "Decided" | "Settling" | "Held" | "Kept"; readonly decision: Decision }
 
-/** The unusual facts of a delivery; {@link ordinary} for almost all. */
+/** The unusual facts of a delivery. Almost all deliveries have {@link ordinary}, which has none. */
 export interface History {
-  /** Whether its connection or lease is lost, so the broker redelivers the message. */
+  /** Whether the delivery's connection or lease is lost. The broker then redelivers the message. */
   readonly isLost: boolean
-  /** Deliveries that the broker has counted, and that reached no handler. */
+  /** How many deliveries the broker has counted although they reached no handler. */
   readonly uncounted: number
   /** The decision of an earlier delivery, to be repeated on this one. */
   readonly prior: Decision | undefined
-  /** A redelivery that arrived during the settlement. `lost`: it is lost too; `separate`: it is handled separately. */
+  /**
+   * A redelivery that arrived during the settlement. `lost`: the redelivery is lost too. `separate`: it is handled as
+   * another delivery.
+   */
   readonly redelivery: Delivery | "lost" | "separate" | undefined
-  /** Whether it only ends a duplicate delivery of a settled message. */
+  /** Whether this delivery only repeats the settlement of a message that was settled before. */
   readonly endsDuplicate: boolean
 }
 
@@ -72,45 +82,45 @@ export interface Life {
 /** Events of a delivery. */
 export type Event =
   | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
-  /** Its run has ended, or it needs none. */
+  /** The handler run has ended, or the delivery needs no run. */
   | { readonly _tag: "Concluded"; readonly settlement: Settlement.Settlement }
   /** The decision of an earlier delivery is repeated. */
   | { readonly _tag: "Repeated" }
-  /** The dead-letter budget is spent: the message is released instead. */
+  /** The dead-letter budget is used up: the message is returned to its queue instead. */
   | { readonly _tag: "Denied" }
   | { readonly _tag: "Sent" | "Taken" }
   | ({ readonly _tag: "Failed" } & Pick<SettleFailure, "fate" | "smaller">)
-  /** Its settlement may be sent again. */
+  /** The delivery's settlement may be sent again. */
   | { readonly _tag: "Resumed" }
   | { readonly _tag: "Lost" }
   | { readonly _tag: "Redelivered"; readonly delivery: Delivery }
   /** The redelivery that arrived during the settlement is lost. */
   | { readonly _tag: "RedeliveryLost" }
-  /** The consumer stops: closing the subscription returns what is kept. */
+  /** The consumer stops. Closing the subscription returns the message of a `Kept` delivery to its queue. */
   | { readonly _tag: "Stopped" }
 
 /** Facts that the outcome of an event may depend on. */
 export interface Context {
-  /** Monotonic, in milliseconds. */
+  /** The monotonic time, in milliseconds. */
   readonly now: number
   readonly isStopping: boolean
-  /** Whether deliveries end with their connection. The broker's count of attempts may then restart. */
+  /** Whether a delivery ends when its connection breaks. The broker's count of attempts may then restart. */
   readonly isBound: boolean
   /** Whether the broker counts a released delivery as an attempt. */
   readonly countsReleases: boolean
-  /** Whether every retry publishes a copy, so a redelivery is not the retry. */
+  /** Whether every retry publishes a copy. A redelivery of the original is then never the retry. */
   readonly copiesRetries: boolean
 }
 
-/** The memory of a copy until its redelivery. */
+/** The consumer's memory of a copy, until the broker redelivers the copy. */
 export interface Memory {
-  /** The message's id: foreign copies may share a name. */
+  /** The message's id, because copies from foreign producers may share a name. */
   readonly id: string
   readonly attempts: number
   /** The broker's count of attempts. */
   readonly brokerAttempts: number
   readonly decision: Decision | undefined
-  /** Whether a delivery was lost. Otherwise only its attempts are remembered. */
+  /** Whether a delivery was lost. If not, only the attempts are remembered. */
   readonly isLost: boolean
 }
 
@@ -119,7 +129,10 @@ export type Effect =
   | { readonly _tag: "Remember"; readonly memory: Memory }
   /** The redelivery that arrived during the settlement begins its life, with a prior decision. */
   | { readonly _tag: "Repeat"; readonly life: Life }
-  /** The redelivery of this event is another delivery. Without this effect, it needs no further work. */
+  /**
+   * The event's redelivery is handled as another delivery. Without this effect, the engine does nothing with the
+   * redelivery.
+   */
   | { readonly _tag: "Separate" }
 
 /** The next life, and the effects in their order. */
@@ -128,7 +141,7 @@ export interface Step {
   readonly effects: ReadonlyArray<Effect>
 }
 
-/** The states in which each event can happen. In any other, it is a defect of the engine. */
+/** The states in which each event can happen. In any other state, the event is a defect of the engine. */
 export const states: { readonly [E in Event["_tag"]]: ReadonlyArray<State["_tag"]> } = {
   DecodingStarted: ["Waiting"],
   DecodingEnded: ["Decoding"],
@@ -163,20 +176,23 @@ export const ordinary: History = {
 export const waiting: State = { _tag: "Waiting" }
 const decoding: State = { _tag: "Decoding" }
 const running: State = { _tag: "Running" }
-/** The last state. */
+/** The state of a delivery that is settled or lost. */
 export const over: State = { _tag: "Over" }
 const acked: Decision = { settlement: Settlement.Ack, due: 0, losses: 0, tryAt: 0, isBegun: true, kept: undefined }
 const decidedAck: State = { _tag: "Decided", decision: acked }
 const settlingAck: State = { _tag: "Settling", decision: acked }
 const none: ReadonlyArray<Effect> = []
 
-/** Returns the decision of a state; `undefined` before there is one. */
+/** Returns the decision of a state; `undefined` if it has none. */
 export const decisionOf = (state: State): Decision | undefined => ("decision" in state ? state.decision : undefined)
 
-/** Whether no handler has begun it. */
+/** Whether no handler has begun the delivery in this state. */
 export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _tag === "Decoding"
 
-/** Returns the next life and the effects of an event. Throws where {@link states} excludes the event. Pure. */
+/**
+ * Returns the next life and the effects of an event. Throws if the event cannot happen in the life's state, see {@link
+ * states}. Pure.
+ */
 export const step = (life: Life, event: Event, context: Context): Step => {
   const { state } = life
   if (!states[event._tag].includes(state._tag))
@@ -214,8 +230,8 @@ export const step = (life: Life, event: Event, context: Context): Step => {
 }
 
 /**
- * The path of almost all messages without an allocation: the state after these events, equal to that of {@link step};
- * `undefined` if the event has effects or changes more than the state.
+ * Shortcuts of {@link step} without an allocation, for the events of almost every message. Each returns the state that
+ * `step` returns; `undefined` if the event has effects or changes more than the state.
  */
 export const quick = {
   started: (): State => running,
@@ -225,7 +241,7 @@ export const quick = {
     history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined
 }
 
-/** Returns the redelivery of a remembered copy, and its history. */
+/** Returns a redelivery with the attempts that are remembered of its copy, and a history with the remembered decision. */
 export const recall = (memory: Memory, redelivery: Delivery): Pick<Life, "delivery" | "history"> => {
   const delivery = continued(redelivery, memory)
   const uncounted = redelivery.attempts - delivery.attempts

@@ -1,8 +1,9 @@
 /**
  * Pull consumers: your code pulls a batch when it has capacity, and settles it later.
  *
- * When to use: when your code sets the pace, for example in a cron job or in a request that asks for work. A pulled batch
- * has a lease. When it ends, unsettled messages count as failed, and the policy retries them as after a handler timeout.
+ * When to use: when your code sets the pace, for example in a cron job or in a request that asks for work. A pulled
+ * batch has a lease: the time to settle it. When the lease ends, unsettled messages count as failed, and the policy
+ * retries them as after a handler timeout.
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -24,10 +25,10 @@ import * as Timers from "../runtime/Timers.ts"
 
 export { LeaseExpired, type PulledBatch } from "./internal/pulls.ts"
 
-/** Options of a puller: those of a consumer, without the limits on handlers. */
+/** The options of a puller: a consumer's options, except those that limit handlers. */
 export interface Options extends ConsumerOptions.Policies, Pulling {}
 
-/** Options of a puller, without its policies. */
+/** The options of a puller, except its policies. */
 export interface Pulling extends ConsumerOptions.Intake {
   /**
    * How long a pulled batch may stay unsettled. Range: 1 ms to 12 hours; a number means milliseconds. Default: 30
@@ -38,26 +39,26 @@ export interface Pulling extends ConsumerOptions.Intake {
   readonly maxOpen?: number | undefined
 }
 
-/** Options of one pull. */
+/** The options of one pull. */
 export interface PullOptions {
   /** Longest wait for the first message. Range: 0 to 24 hours; a number means milliseconds. Default: 5 seconds. */
   readonly wait?: Delay.DurationInput | undefined
 }
 
-/** The error of a pull from a puller that was drained or has stopped. */
+/** The error of a pull whose puller was drained or has stopped. */
 export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
   override get message() {
-    return `pull: the puller of ${this.queue} was drained. Make another one`
+    return `pull: the puller of ${this.queue} was drained. Make another puller`
   }
 }
 
-/** A pull consumer. It drains when its scope closes. */
+/** A pull consumer. When its scope closes, it stops and waits for its unsettled batches. */
 export interface Puller<A> extends Pick<
   Start.Consumer,
   "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done"
 > {
   /**
-   * Returns the next batch; `undefined` if no message arrives in time, or if the puller is drained while it waits. An
+   * Returns the next batch; `undefined` if no message arrives in time, or if the puller is drained during the wait. An
    * interrupted pull returns its messages to the queue.
    *
    * @throws RangeError when an option is unknown, or `wait` is not 0 to 24 hours
@@ -73,21 +74,22 @@ const {
   ...shared
 } = ConsumerOptions.kinds
 
-/** All options and their kinds. */
+/** The kind of each option of a puller, by name. */
 export const kinds: OptionNames.Of<Options> = {
   ...shared,
   lease: Delay.kind(1, 12 * 60 * 60_000),
   maxOpen: OptionKind.whole(1, 1000)
 }
 
-/** The options of one pull and their kinds. */
+/** The kind of each option of one pull, by name. */
 export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Delay.max) }
 
 /**
- * Makes a puller; it drains when the scope closes.
+ * Makes a puller. When the scope closes, the puller stops and waits for its unsettled batches.
  *
- * It fetches messages only while a pull waits. The batch policy fills the batches; by default with up to 10 messages that
- * arrive together. It ignores the retry policy's `immediate`, because it has no handler to rerun.
+ * A puller fetches messages only while a pull waits. The batch policy sets the size of batches; by default, a batch has
+ * up to 10 messages that arrive together. A puller ignores the retry policy's `immediate`, because it has no handler to
+ * rerun.
  *
  * @throws RangeError when an option is out of range
  *

@@ -3,11 +3,11 @@
  *
  * 1. the `adapter` of the address: an adapter, or the name of a package that exports one as `adapter`;
  * 2. one of the given adapters, if it serves the URL's scheme;
- * 3. the package of the scheme: `@requeue/adapter-rabbitmq` for `amqp:`, and so on; `requeue-adapter-redis` for `redis:`,
- *    and so on for schemes of other authors.
+ * 3. the package of the scheme, such as `@requeue/adapter-rabbitmq` for `amqp:`. For schemes that Requeue has no
+ *    adapter for, the package is named like `requeue-adapter-redis` for `redis:`.
  *
- * The adapter's `schemes` must list the URL's scheme. Only the adapter that is used is imported, and a given adapter needs
- * no import, so a bundle can contain it.
+ * The adapter's `schemes` must list the URL's scheme. Only the used adapter is imported. An adapter that you pass is
+ * not imported again, so a bundle can contain it.
  *
  * When to use: if configuration chooses the broker. A program with a fixed broker imports its adapter.
  */
@@ -26,7 +26,7 @@ import { type Resolved, resolve, type Sources } from "./internal/resolve.ts"
 
 export type { Resolved, Sources }
 
-/** A broker's URL. A `Redacted` one keeps its password out of logs. */
+/** A broker's URL. A `Redacted` URL keeps its password out of logs. */
 export type Url = string | URL | Redacted.Redacted
 
 /** A URL, or an object with the adapter's options: `{ url: "redis://host", adapter: "@acme/requeue-redis", db: 2 }`. */
@@ -35,8 +35,8 @@ export type Address = Url | ({ readonly url: Url; readonly adapter?: string | Ad
 /**
  * Finds the adapter of an address, without connecting.
  *
- * Fails with `ConfigurationError` when there is none, when it is not installed or cannot be imported, or does not serve the
- * scheme.
+ * Fails with `ConfigurationError` if there is no adapter, or if the adapter is not installed, cannot be imported, or
+ * does not serve the URL's scheme.
  */
 export const find = (address: Address, sources?: Sources): Effect.Effect<Resolved, ConfigurationError> =>
   Effect.tryPromise({ try: () => resolve(address, sources), catch: (error) => error }).pipe(
@@ -64,11 +64,11 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
   return Layer.unwrap(made)
 }
 
-/** The adapter's queue operations for a resolved address. */
+/** The operations of an adapter on the queues of a resolved address. */
 export interface Operations {
   /** Plans a queue without a connection; see `Adapter.Operations`. */
   readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
-  /** Connects an operator, until the scope closes. */
+  /** Connects, and returns an operator that works until the scope closes. */
   readonly operate: Effect.Effect<Operator, BrokerError | ConfigurationError, Scope.Scope>
 }
 
@@ -81,7 +81,7 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
         new ConfigurationError({
           field: "adapter",
           detail: `the adapter of ${scheme}: has no operations`,
-          remedy: "Use a newer one"
+          remedy: "Use a newer version of the adapter"
         })
       )
     : Effect.succeed({
@@ -91,7 +91,7 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
 }
 
 /**
- * Makes the broker of an address; see {@link find}.
+ * Makes the broker of an address, with the adapter that {@link find} finds.
  *
  * @example
  * ```ts

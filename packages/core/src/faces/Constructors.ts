@@ -1,9 +1,12 @@
-/** Constructors that the Promise face exports under another name: their errors name the call as it was written. */
+/** Constructors that the Promise API exports under other names. Their errors show the name that the program called. */
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as DeadLetterBudget from "../policy/DeadLetterBudget.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** Returns what `make` makes. An error begins with `call` instead of the module's function. */
+/**
+ * Returns the result of `make`. If `make` throws, the error begins with `call` instead of the name of the module's
+ * function.
+ */
 export const named = <A>(call: string, make: () => A): A => {
   try {
     return make()
@@ -34,8 +37,8 @@ export const queue = <A = QueueDefinition.AnyBody, I = A>(
 /**
  * Builds a retry policy.
  *
- * @throws RangeError when an option is unknown or out of range, both limits are given, `backoff` is not built, or a queue's
- * name is empty
+ * @throws RangeError when an option is unknown or out of range, both `maxRetries` and `maxAttempts` are given,
+ * `backoff` was not made by a constructor such as `exponential`, or the name of a dead-letter queue is empty
  *
  * @example
  * ```ts
@@ -48,10 +51,11 @@ export const retryPolicy = (options: RetryPolicy.Options = {}): RetryPolicy.Retr
   named("retryPolicy", () => RetryPolicy.make(options))
 
 /**
- * Builds a budget of `max` dead letters. Each success earns `perSuccess` back; the default 0.1 is one dead letter for ten
- * successes.
+ * Builds a dead-letter budget: the consumer stops when `max` dead letters have used it up. Each success adds
+ * `perSuccess` to the budget, up to `max`. With the default 0.1, ten successes allow one more dead letter.
  *
- * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is unknown
+ * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is
+ * unknown
  */
 export const deadLetterBudget = (options: DeadLetterBudget.Options): DeadLetterBudget.DeadLetterBudget =>
   named("deadLetterBudget", () => DeadLetterBudget.make(options))

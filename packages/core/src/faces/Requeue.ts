@@ -1,8 +1,8 @@
 /**
- * The Promise face: the same engine for programs without Effect.
+ * The Promise API: Requeue for programs without Effect.
  *
- * `connect` returns a {@link Requeue}: send, consume, pull, close. Promises reject with the typed errors of the
- * modules that it calls.
+ * `connect` returns a {@link Requeue}, which sends, consumes and pulls messages. Its promises reject with the typed
+ * errors of Requeue's modules.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -38,11 +38,17 @@ export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
 /** A consumer without a handler: you pull its batches. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
-  /** The next batch; `undefined` if none came within `wait` (default 5 s). Rejects with `PullerDrained` once drained. */
+  /**
+   * Resolves with the next batch; with `undefined` if no message arrives within `wait` (default 5 s). Rejects with
+   * `PullerDrained` after the puller was drained.
+   */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
 }
 
-/** Results of handlers: no Effects that need services; `Consumer.start` allows them, `Effect.provide` adds services. */
+/**
+ * The results that a handler may return. An Effect that needs services is not allowed: provide them with
+ * `Effect.provide`, or use `Consumer.start`.
+ */
 export type Runnable<T> = [Needs<Awaited<T>>] extends [never]
   ? unknown
   : // `any` may be any Effect.
@@ -52,11 +58,11 @@ export type Runnable<T> = [Needs<Awaited<T>>] extends [never]
 
 type Needs<T> = T extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
-/** Options of `counts`. */
+/** The options of `counts`. */
 export interface CountsOptions {
   /**
    * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. Then `counts` rejects with a
-   * `BrokerError` with reason `Timeout`, and logs the first one. Default: the adapter's own limit.
+   * `BrokerError` of reason `Timeout`, and logs the first such error. Default: the adapter's own limit.
    */
   readonly timeout?: Delay.DurationInput | undefined
 }
@@ -68,7 +74,8 @@ const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Dela
 /**
  * A connection to a broker. Leaving its `await using` block closes it.
  *
- * Before doing anything, every function rejects with RangeError if an option is unknown, of the wrong kind or out of range.
+ * If an option is unknown, of the wrong kind or out of range, every function rejects with RangeError before it does
+ * anything.
  */
 export interface Requeue extends AsyncDisposable {
   /** The broker's name, for example `memory`. */
@@ -86,8 +93,8 @@ export interface Requeue extends AsyncDisposable {
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
   /**
-   * Starts a consumer whose handler gets one message at a time. A queue of a config file brings its options; those given
-   * here replace them one by one.
+   * Starts a consumer whose handler gets one message at a time. If the queue is from a config file, the file's options
+   * apply, except those that you pass here.
    */
   readonly consume: <A = QueueDefinition.AnyBody, T = unknown>(
     queue: QueueDefinition.Input<A, never>,
@@ -100,24 +107,27 @@ export interface Requeue extends AsyncDisposable {
     options: ConsumeOptions,
     handler: (batch: Batch<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
-  /** Makes a puller: take a batch when you have room for it, and settle it later. */
+  /** Makes a puller, from which your code takes a batch when it has capacity, and settles it later. */
   readonly puller: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
-  /** Runs an Effect on this connection, for modules without promises. Its scope ends when the connection closes. */
+  /** Runs an Effect on this connection, for modules without promises. The Effect's scope closes with the connection. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
   /** Counts the messages of a queue. A count that the broker does not have is `undefined`. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
-  /** Reports on the connection, consumers and pullers within about a second, as JSON data; see `isReady` and `isLive`. */
+  /**
+   * Returns the state of the connection, consumers and pullers as JSON data, within about a second. `isReady` and
+   * `isLive` evaluate it.
+   */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`, which also describes a broker that
-   * does not answer), waits for sends in flight, at most for `publishTimeout`, and closes the connection.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits at most `publishTimeout`
+   * for sends in flight, and closes the connection.
    *
    * Unanswered sends then reject with a `BrokerError`: reason `ConnectionLost` if the broker may have the message,
-   * `ConnectionFailed` if it was not sent. All other calls, now or later, reject with `ConnectionClosed`. A second call
-   * waits for the first, and its timeout may shorten it.
+   * `ConnectionFailed` if it was not sent. All other calls, running or later, reject with `ConnectionClosed`. A second
+   * `close` waits for the first one, and can shorten it by a shorter timeout.
    */
   readonly close: (timeout?: Delay.DurationInput) => Promise<void>
 }
@@ -125,12 +135,12 @@ export interface Requeue extends AsyncDisposable {
 /**
  * Connects to a broker.
  *
- * Rejects with RangeError for an option that is unknown or of the wrong kind, with `ConfigurationError` for an invalid URL,
- * an unknown option or an adapter that is not installed, and with `BrokerError` when the broker cannot be reached within
- * `options.waitForBroker`.
+ * Rejects with RangeError for an option in `options` that is unknown or of the wrong kind, with `ConfigurationError`
+ * for an invalid URL, an unknown option of the adapter, or an adapter that is not installed, and with `BrokerError`
+ * when the broker cannot be reached within `options.waitForBroker`.
  *
- * @param broker a URL such as `memory:`, an object of it and the adapter's options, or the Layer of an adapter. The adapter
- * is one of `options.adapters`, or a package: the address's `adapter`, or by the URL's scheme
+ * @param broker a URL such as `memory:`, an object with a `url` and the adapter's options, or the Layer of an adapter.
+ * Requeue uses the object's `adapter`, else one of `options.adapters`, else the package of the URL's scheme
  *
  * @example
  * ```ts
@@ -264,7 +274,7 @@ const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker i
   Layer.isLayer(broker)
 
 /**
- * Describes a retry policy: its schedule, the most handler runs, the longest time, and all of it in one line.
+ * Describes a retry policy: its schedule, the most handler runs, the longest time, and a summary in one line.
  *
  * @example
  * ```ts

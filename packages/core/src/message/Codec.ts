@@ -1,9 +1,9 @@
 /**
  * Codecs turn a body into bytes and back. There are codecs for bytes, text, JSON, and JSON that a schema checks.
  *
- * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it. If a codec
- * cannot decode yet, because a service that it uses does not answer, it throws an error with `permanent: false`: then the
- * attempt counts as failed, and the retry policy decides.
+ * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it. If a
+ * codec cannot decode yet, because a service that it uses does not answer, it must throw an error with `permanent:
+ * false`. Then the attempt counts as failed, and the retry policy decides.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./OwnBytes.ts"
@@ -14,7 +14,8 @@ import * as OptionNames from "../options/OptionNames.ts"
 import type { Headers, Native } from "./Message.ts"
 
 /**
- * Encodes and decodes bodies. `A` is what a handler gets, `I` what a sender gives; they differ if a schema transforms.
+ * Encodes and decodes bodies. A handler gets a body of type `A`, and a sender passes a body of type `I`. The types
+ * differ if a schema transforms bodies.
  *
  * @example
  * ```ts
@@ -36,24 +37,25 @@ export interface Codec<out A, in I = A> {
   /** Encodes a body. If it throws, `send` fails with an `EncodeError`. The result may share the body's bytes. */
   readonly encode: (value: I) => Uint8Array
   /**
-   * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A
-   * promise has 30 seconds. After that the attempt fails with a `DecodeTimeout`, and the retry policy decides, as for an
-   * error with `permanent: false` in itself or its `cause` chain.
+   * Decodes a body. The result may keep the bytes, which are a copy. If the bytes are not an `A`, the codec throws or
+   * rejects, and the message is dead-lettered. If that error or one of its causes has `permanent: false`, or a promise
+   * takes more than 30 seconds (`DecodeTimeout`), the attempt counts as failed and the retry policy decides.
    */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
   /**
-   * Decodes a body together with the headers that its handler sees. A consumer calls it instead of `decode`, under the same
-   * rules. For a codec that finds headers in the body, such as an envelope's. Copies of the message keep its own headers
-   * and bytes. A codec that spreads another one and replaces its `decode` must replace this too. Default: the message's
-   * headers.
+   * Decodes a body together with the headers that its handler sees. A consumer calls it instead of `decode`, under the
+   * same rules. Use it if the body contains headers, as an envelope does. Retries and dead letters keep the original
+   * headers and bytes. A codec that spreads another codec and replaces `decode` must also replace `decodeMessage`.
+   * Default: `decode`, with the message's headers.
    */
   readonly decodeMessage?:
     | ((bytes: Uint8Array, headers: Headers) => DecodedMessage<A> | Promise<DecodedMessage<A>>)
     | undefined
   /**
-   * Encodes a body together with the headers and native options of its message. A send calls it instead of `encode`, under
-   * the same rules. For a codec that adds some, or that needs time to store data elsewhere before the message is sent. A
-   * promise has the send's `publishTimeout`. Replace it together with `encode`. Default: `encode` alone.
+   * Encodes a body together with the headers and native options of its message. A send calls it instead of `encode`,
+   * under the same rules. Use it to add headers or native options, or to store data elsewhere before the message is
+   * sent. A promise must end within the send's `publishTimeout`. A codec that spreads another codec and replaces
+   * `encode` must also replace `encodeMessage`. Default: `encode` alone.
    */
   readonly encodeMessage?: ((body: I, given: MessageParts) => EncodedMessage | Promise<EncodedMessage>) | undefined
 }
@@ -61,7 +63,7 @@ export interface Codec<out A, in I = A> {
 /** A message without its body. */
 export interface MessageParts {
   readonly headers: Headers
-  /** The program's options for single brokers; `undefined`: none. */
+  /** The program's options for single brokers; `undefined` if there are none. */
   readonly native: Native | undefined
 }
 
@@ -91,7 +93,7 @@ export const encodeMessage = <I>(
 /**
  * Decodes a body and headers with any codec.
  *
- * When to use: in a codec that wraps another one, so headers that the inner one finds are not lost.
+ * When to use: in a codec that wraps another one, so headers that the inner codec finds are not lost.
  */
 export const decodeMessage = <A>(
   codec: Codec<A, never>,
@@ -108,8 +110,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Bodies that are bytes already. They are copied, so neither side sees the other's later changes. Like Node's small
- * Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
+ * The codec of bodies that are bytes. It copies them, so neither side sees later changes by the other. Like Node's
+ * small Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
  */
 export const bytes: Codec<Uint8Array> = isSeparate({
   contentType: "application/octet-stream",
@@ -117,7 +119,7 @@ export const bytes: Codec<Uint8Array> = isSeparate({
   decode: copy
 })
 
-/** UTF-8 text. Bytes that are not valid UTF-8 are undecodable. */
+/** The codec of UTF-8 text. Bytes that are not valid UTF-8 are undecodable. */
 export const text: Codec<string> = isSeparate({
   contentType: "text/plain; charset=utf-8",
   encode: (value) => encoder.encode(value),
@@ -137,9 +139,10 @@ const stringify = (value: unknown): string | undefined => {
 }
 
 /**
- * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or a
- * cycle. Inside a body, JSON silently changes some values: a Map, a Set and an Error become `{}`, NaN becomes null, and
- * functions are left out. A producer logs the first such value with its path, once for each queue.
+ * The codec of JSON values, without checks: the default of every queue. It cannot encode `undefined`, functions,
+ * symbols, a `bigint` or a cycle. Inside a body, JSON silently changes some values: a Map, a Set and an Error become
+ * `{}`, NaN becomes null, and functions are left out. A producer logs the first such value with its path, once for each
+ * queue.
  */
 // Any, because the program decides the type of an unchecked body.
 export const json: Codec<any> = isSeparate({
@@ -157,16 +160,16 @@ export const json: Codec<any> = isSeparate({
 })
 
 /**
- * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks on both sides. The
- * sender gives the schema's input, and the handler gets its output: a schema transforms when the message is read. A send
- * checks the JSON as the reader will get it, so a schema of dates refuses a `Date`: it would arrive as text.
- * https://standardschema.dev
+ * Makes a codec of JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks
+ * when a message is sent and when it is read. The sender passes the schema's input, and the handler gets its output:
+ * the schema transforms when the message is read. A send checks the JSON that the reader will get. A schema of dates
+ * therefore refuses a `Date`, which would arrive as text. https://standardschema.dev
  *
- * A body that does not fit is an `InvalidBody`, which names the path: nothing is sent, and a received message is
- * dead-lettered at once. An asynchronous schema has 30 seconds to read, and the send's `publishTimeout` to send. For an
- * Effect schema, `SchemaCodec` also carries values that JSON lacks.
+ * If a body does not fit the schema, the error `InvalidBody` names the path. A send then sends nothing, and a received
+ * message is dead-lettered at once. An asynchronous schema has 30 seconds to read, and the send's `publishTimeout` to
+ * send. For an Effect schema, `SchemaCodec` also carries values that JSON lacks.
  *
- * @throws RangeError when it is not a Standard Schema of version 1
+ * @throws RangeError when `schema` is not a Standard Schema of version 1
  *
  * @example
  * ```ts

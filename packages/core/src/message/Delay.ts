@@ -19,12 +19,15 @@ export type DurationInput = Duration.Input | Short | `${Short} ${Short}`
 /** The longest delay of a message: 24 hours, in milliseconds. */
 export const max: Delay = 24 * 60 * 60 * 1000
 
-/** A delay that is not a duration, negative, or longer than the broker keeps. It is raised before anything is sent. */
+/**
+ * The error of a delay that is negative, not a duration, or longer than the broker supports. It is thrown before
+ * anything is sent.
+ */
 export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
   /** The argument, for example `send.delay` or `message.retry.delay`. */
   readonly field: string
   readonly got: unknown
-  /** The longest delay that the broker keeps, in milliseconds. Default: 24 hours. */
+  /** The longest delay that the broker supports, in milliseconds. Default: 24 hours. */
   readonly limit?: Delay
 }> {
   override get message() {
@@ -96,7 +99,7 @@ const wholeMillis = (input: DurationInput): number => {
 }
 
 /**
- * Parses a delay that a user gave, into milliseconds. `field` names the argument in the error.
+ * Converts the delay that a program passed to milliseconds. `field` names the argument in the error.
  *
  * @throws InvalidDelay when the input is negative, NaN, longer than 24 hours, or not a duration
  */
@@ -156,13 +159,16 @@ export const kind = (min: number, limit: number): OptionKind.OptionKind<number> 
   example: '"10 seconds"'
 })
 
-/** Reads a typed duration: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text. */
+/**
+ * Converts a duration that a user typed, such as `500ms`, `2h` or `2 minutes`, to milliseconds. Returns NaN for other
+ * text.
+ */
 export const ofText = (text: string): number => {
   const trimmed = text.trim()
   return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis returns NaN for other texts.
 }
 
-/** Returns the first candidate that is not `undefined`, which may be an explicit 0; 0 when all are. */
+/** Returns the first candidate that is not `undefined`; 0 if all are `undefined`. An explicit 0 is a candidate. */
 export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay => {
   for (const candidate of candidates) if (candidate !== undefined) return candidate
   return 0
@@ -188,5 +194,5 @@ export const format = (millis: number): string => {
     .join(" ")
 }
 
-/** The kind of a delay that {@link parse} checks later, once the limit is known. */
+/** The kind of a delay that {@link parse} checks later, when the broker's limit is known. */
 export const parsed: OptionKind.OptionKind = { ...kind(0, max), holds: () => true, fits: kind(0, max).holds }

@@ -1,4 +1,4 @@
-/** Deliveries: an adapter gives the core one each time the broker hands a message to this consumer. */
+/** Deliveries: each time the broker hands a message to a consumer, the adapter passes a delivery to the core. */
 import type { Headers, Native } from "./Message.ts"
 import type { ErrorSummary, Metadata } from "./Metadata.ts"
 
@@ -6,35 +6,43 @@ import type { ErrorSummary, Metadata } from "./Metadata.ts"
 export interface Delivery {
   /** The bytes as they were published. */
   readonly body: Uint8Array
-  /** The message's headers, frozen, without the broker's own and the metadata. Handlers see them, and copies carry them. */
+  /**
+   * The message's headers, frozen, without the broker's own headers and the metadata. Handlers see them, and copies
+   * keep them.
+   */
   readonly headers: Headers
-  /** Deliveries of this message so far, with this one: the metadata's attempts plus the broker's count for this copy. */
+  /**
+   * How often this message was delivered, this time included: the metadata's attempts plus the broker's count for this
+   * copy.
+   */
   readonly attempts: number
   /**
-   * The metadata of the message. For a foreign message, the adapter makes it from the broker's id and timestamp, the same
-   * on every delivery: the core recognises a message whose ack was lost by `id` and `firstPublished`.
+   * The metadata of the message. For a message of a foreign producer, the adapter makes it from the broker's id and
+   * timestamp, alike on every delivery. By `id` and `firstPublished`, the core recognises a redelivered message whose
+   * ack was lost.
    */
   readonly metadata: Metadata
   /** Whether the broker has delivered this copy before; `undefined` if unknown. */
   readonly redelivered?: boolean | undefined
   /**
-   * The broker's own facts of this delivery, under the broker's name, frozen. Make it a getter of a class: few handlers
-   * read it, and a getter per object is slow. Copies do not carry it: the adapter keeps what a copy must have. Default:
-   * none.
+   * The broker's own facts of this delivery, under the broker's name, frozen. Implement it as a getter of a class: few
+   * handlers read it, and a getter of each object is slow. Copies do not have these facts, except those that the
+   * adapter adds to them. Default: none.
    */
   readonly native?: Native | undefined
   /**
-   * The group in whose order the message is handled, if the broker orders groups. The handler gets its messages in the
-   * order of their deliveries, one batch or single message at a time, and none is acked before those ahead of it. When one
-   * is retried, those after it are released, unless every retry is a copy. The broker MUST deliver these after it, and
-   * nothing of the group while it waits for its delay. The number of deliveries alone dead-letters none of them, because
-   * each is delivered as often as those ahead of it. Default: no group.
+   * The message's group, if the broker keeps the order of messages within groups. The handler gets the messages of a
+   * group in the order of their deliveries, one batch or single message at a time, and no message is acked before the
+   * earlier messages of its group. When a message is retried, the later messages of its group are released, unless
+   * every retry is a copy. The broker MUST deliver the later messages after the retried one, and no message of the
+   * group during the delay. `maxDeliveries` alone dead-letters no message of a group, because each message is
+   * redelivered whenever an earlier one is. Default: no group.
    */
   readonly group?: string | undefined
   /**
-   * Why the adapter could not read the message. It is dead-lettered as undecodable, with this error and the bytes of
-   * `body`; no handler sees it. An adapter MUST set it instead of throwing, which would end the process. Default: the
-   * message was read.
+   * Why the adapter could not read the message. The message is then dead-lettered as undecodable, with this error and
+   * the bytes of `body`; no handler sees it. An adapter MUST set `unreadable` instead of throwing: a thrown error would
+   * end the process. Default: the message was read.
    */
   readonly unreadable?: ErrorSummary | undefined
   /** The adapter's own handle for settling; opaque to the core. */

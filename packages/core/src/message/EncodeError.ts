@@ -7,16 +7,16 @@ const longest = 2000
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
 
-/** A body, id or header that cannot be sent. `send` fails with it before anything is sent. */
+/** The error of a send whose body, id or headers cannot be sent. Nothing was sent. */
 export class EncodeError extends Data.TaggedError("EncodeError")<{
   readonly queue: string
-  /** `body`, `id` or `headers`; in a batch with its place: `entries[3].body`. */
+  /** The wrong part: `body`, `id` or `headers`; in a batch with its position, such as `entries[3].body`. */
   readonly field: string
   /** The id that the sender gave to this message of a batch. */
   readonly id?: string | undefined
   /** The problem, with the limit if there is one. */
   readonly detail: string
-  /** How to solve it. */
+  /** How to solve the problem. */
   readonly remedy: string
   /** The codec's own error. */
   readonly cause?: unknown

@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { DurationInput } from "./Delay.ts"
 import type { Message } from "./Message.ts"
 
-/** Options of `retry` and `retryAll`. */
+/** The options of `retry` and `retryAll`. */
 export interface RetryOptions {
   /** Time until the next delivery, 0 (at once) to 24 hours; a number counts milliseconds. Default: the policy's delay. */
   readonly delay?: DurationInput | undefined
@@ -14,11 +14,11 @@ export interface RetryOptions {
 /**
  * A message that a handler has received.
  *
- * The first call decides (see `Acknowledgement`); later ones are ignored and logged once. Without a call, the message is
- * acked when the handler succeeds and retried when it fails.
+ * The first call decides (see `Acknowledgement`); later calls are ignored, and the first ignored call is logged.
+ * Without a call, the message is acked when the handler succeeds and retried when it fails.
  *
- * Call the methods, and read `native`, on the message itself. A copy by spread, `Object.assign` or `structuredClone` has
- * only its data, and a detached method throws a `TypeError`.
+ * Call the methods, and read `native`, on the message itself. A copy by spread, `Object.assign` or `structuredClone`
+ * has only its data, and a detached method throws a `TypeError`.
  *
  * @example
  * ```ts
@@ -34,14 +34,15 @@ export interface Received<A> extends Message<A> {
   /** Acks the message at once, whatever happens to the rest of its batch. */
   ack(): void
   /**
-   * Asks for another delivery. On the last allowed attempt the message is dead-lettered instead.
+   * Retries the message: the broker delivers it again. On the last allowed attempt, the message is dead-lettered
+   * instead.
    *
    * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    */
   retry(options?: RetryOptions): void
   /**
-   * Fails the message as if its own handler had thrown this error: the error's classification, `permanent` and `retryAfter`
-   * count. Otherwise like `retry`.
+   * Treats the message as if its handler had thrown this error: the policy's `classify` and the error's `permanent` and
+   * `retryAfter` apply. The options are those of `retry`.
    *
    * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    *
@@ -82,8 +83,8 @@ export interface Context {
 }
 
 /**
- * A handler's return value: an Effect, a promise, or nothing. A returned Error counts as thrown, also in a promise. Other values
- * are ignored.
+ * A handler's return value: an Effect, a promise, or nothing. An Error that the handler or its promise returns counts
+ * as thrown. Other values are ignored.
  */
 export type Result<R = never> = Effect.Effect<unknown, unknown, R> | PromiseLike<unknown> | void
 

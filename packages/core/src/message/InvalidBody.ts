@@ -1,9 +1,9 @@
 /** The error of a body that does not fit its queue's schema. */
 import * as Data from "effect/Data"
 
-/** One problem of a body. */
+/** One problem that the schema found in a body. */
 export interface Issue {
-  /** Where in the body, such as `items[2].price`; empty for the body itself. Cut after 256 characters. */
+  /** The place in the body, such as `items[2].price`; empty for the body itself. Cut after 256 characters. */
   readonly path: string
   /** The schema's own words, cut after 256 characters. Some libraries include the value. */
   readonly message: string
@@ -16,8 +16,8 @@ const shown = 5
 const longest = 300
 
 /**
- * A body that does not fit its queue's schema. On send it is the `cause` of an `EncodeError`, and nothing is sent. On
- * receipt the message is dead-lettered at once as `undecodable`, and no handler sees it.
+ * The error of a body that does not fit its queue's schema. A send of such a body fails with an `EncodeError` whose
+ * `cause` is this error. A received message is dead-lettered at once as `undecodable`, and no handler sees it.
  */
 export class InvalidBody extends Data.TaggedError("InvalidBody")<{
   /** All problems, in the schema's order. */

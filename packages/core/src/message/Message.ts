@@ -1,27 +1,28 @@
 /** Messages and their headers, as a handler sees them. */
 
-/** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`, and further names by the adapters. */
+/** Text headers. Names are case-sensitive. `requeue` is reserved for `Metadata`, and adapters reserve further names. */
 export type Headers = Readonly<Record<string, string>>
 
 /**
- * Facts and options of single brokers, by broker name, such as the properties of AMQP. The broker's adapter makes and reads
- * them: `RabbitMqNative.of(message)`. Adapters ignore those of other brokers, so a message may carry several.
+ * Facts and options of single brokers, by broker name, such as the properties of AMQP. The broker's adapter makes and
+ * reads them: `RabbitMqNative.of(message)`. Each adapter ignores those of other brokers, so a message may have those of
+ * several brokers.
  */
 export type Native = Readonly<Record<string, unknown>>
 
 /** A message with a decoded body. */
 export interface Message<A> {
-  /** The message's id, the same across retries, hops, dead letters and redrives. */
+  /** The message's id. It stays the same in retries, dead letters and redrives. */
   readonly id: string
   /** The body as decoded by the queue's codec or schema; by default unchecked JSON. */
   readonly body: A
-  /** Frozen: changing them throws in strict code. */
+  /** The message's headers, frozen: changing them throws in strict code. */
   readonly headers: Headers
   /** When the message was first published, in epoch milliseconds. */
   readonly timestamp: number
   /**
-   * Deliveries of this message so far, this one included: 1 on the first. It is never too low. After a crash it may be too
-   * high, because deliveries that never reached a handler count too.
+   * How often this message was delivered, this time included: 1 on the first delivery. The number is never too low.
+   * After a crash it may be too high, because deliveries that reached no handler also count.
    */
   readonly attempts: number
   /** The broker's own facts of this delivery, frozen. Default: none. */

@@ -1,9 +1,9 @@
 /**
- * Metadata: Requeue's own data, which travels with a message and which every copy of it keeps (a retry, a hop of a long
- * delay, a dead letter, a redrive).
+ * Metadata: Requeue's own data in a message. Every copy of the message keeps it: a retry, a part of a long delay, a
+ * dead letter, a redrive.
  *
  * On the wire it is one compact JSON object of at most {@link budget} bytes, in a header, a message attribute or an
- * envelope. A message without it comes from a foreign producer and is consumed unchanged.
+ * envelope. A message without metadata comes from a foreign producer and is consumed unchanged.
  *
  * | key | field | meaning |
  * | --- | --- | --- |
@@ -13,7 +13,7 @@
  * | `nb` | `notBefore` | epoch milliseconds before which no handler may run; absent when 0 |
  * | `t0` | `firstPublished` | epoch milliseconds of the first publish |
  * | `rd` | `redrives` | times the message was redriven from a dead-letter queue; absent when 0 |
- * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
+ * | `op` | `operation` | the redrive that published this copy, or the copy from which it was made; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m, s }`: origin queue, attempts, reason, epoch ms, error name, error message with those of its causes, stack trace; `s` absent when there is none, or no room for it |
  * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
@@ -43,7 +43,8 @@ export const reasons: ReadonlyArray<Reason> = [
 ]
 
 /**
- * The part that metadata lacks because the broker refused a larger copy; each includes those before it:
+ * The part that was left out of metadata because the broker refused a larger copy. Each value includes the values
+ * before it:
  *
  * - `history`: the failed attempts, and the stack trace of a dead letter's error.
  * - `error-text`: the message of a dead letter's error.
@@ -55,15 +56,15 @@ export type Truncation = "history" | "error-text" | "error" | "all"
 /** Every {@link Truncation}, the smallest loss first. */
 export const truncations: ReadonlyArray<Truncation> = ["history", "error-text", "error", "all"]
 
-/** The part of an error that travels with the message. */
+/** The part of an error that is stored in the message. */
 export interface ErrorSummary {
   /** The error's name or `_tag`. */
   readonly name: string
   readonly message: string
   /**
-   * The stack trace, bounded: the frames of the error, without the name and message above them, then each error of its cause
-   * chain, or of an `AggregateError`, with its frames. Left out where there is none. It may be a getter, since engines format
-   * a stack when it is first read.
+   * The stack trace, bounded: the frames of the error, without the name and message above them, then each error of its
+   * cause chain, or of an `AggregateError`, with its frames. Left out if the error has no stack. It may be a getter,
+   * since engines format a stack when it is first read.
    */
   readonly stack?: string | undefined
 }
@@ -72,7 +73,7 @@ export interface ErrorSummary {
 export interface Attempt {
   /** The number of the attempt, from 1. */
   readonly attempt: number
-  /** When it failed, in epoch milliseconds. */
+  /** When the attempt failed, in epoch milliseconds. */
   readonly at: number
   /** The error's name and message, cut to {@link errorLimit} characters. */
   readonly error: string
@@ -82,39 +83,42 @@ export interface Attempt {
 
 /** How a message became a dead letter. */
 export interface DeadLetter {
-  /** The queue from which it was consumed. */
+  /** The origin queue: the queue from which the message was consumed. */
   readonly queue: string
-  /** Its deliveries there. */
+  /** How often the origin queue delivered the message. */
   readonly attempts: number
   readonly reason: Reason
-  /** When it was dead-lettered, in epoch milliseconds. */
+  /** When the message was dead-lettered, in epoch milliseconds. */
   readonly at: number
   /** The error of the last attempt. Its stack trace is as long as the budget allows. */
   readonly error: ErrorSummary
 }
 
-/** The metadata of one message; the table above describes the fields. Times are in epoch milliseconds. */
+/** The metadata of one message; the table of this module describes the fields. Times are in epoch milliseconds. */
 export interface Metadata {
   readonly id: string
   /** Attempts used up before this copy was published. */
   readonly attempts: number
-  /** No handler may run before; 0: none. */
+  /** The time before which no handler may run; 0 if there is none. */
   readonly notBefore: number
   readonly firstPublished: number
-  /** `true` if the publish time is unknown: `firstPublished` is then the time of this delivery. It does not travel. */
+  /**
+   * `true` if the publish time is unknown: `firstPublished` is then the time of this delivery. Copies do not store this
+   * flag.
+   */
   readonly isUndated?: true | undefined
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
   /**
-   * The redrive that published this copy, or of which it is a retry or a dead letter: `<operation>:<run>:<stage>`, at most
-   * 64 letters, digits, ".", "_" and "-". `undefined`: none.
+   * The redrive that published this copy, or, for a retry or a dead letter, the copy from which it was made:
+   * `<operation>:<run>:<stage>`, at most 64 letters, digits, ".", "_" and "-". `undefined` if there was none.
    */
   readonly operation?: string | undefined
   /** The last failed attempts, newest last, at most {@link historyLimit}. */
   readonly history: ReadonlyArray<Attempt>
-  /** Set on dead letters only. */
+  /** How the message became a dead letter; `undefined` if it is not one. */
   readonly deadLetter: DeadLetter | undefined
-  /** The part that was left out because the broker refused a larger copy. */
+  /** The part of this metadata that was left out because the broker refused a larger copy. */
   readonly truncation?: Truncation | undefined
 }
 
@@ -133,7 +137,7 @@ export const errorLimit = 256
 /** The most failed attempts in a history. */
 export const historyLimit = 10
 
-/** The highest count of attempts or redrives; higher ones are stored as this. */
+/** The highest count of attempts or redrives. A higher count is stored as this number. */
 export const countLimit = 0x7fffffff
 
 /** The most characters of an error's name. */
@@ -157,7 +161,10 @@ const countOf = (n: number): number => within(n, countLimit)
 const timeOf = (n: number): number => within(n, timeLimit)
 const delayOf = (n: number): Delay => within(n, longestDelay)
 
-/** Makes the metadata of a first publish, in epoch ms. Invalid times of foreign senders become the nearest valid ones. */
+/**
+ * Makes the metadata of a first publish; times are in epoch ms. Invalid times of foreign senders become the nearest
+ * valid times.
+ */
 export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   id,
   attempts: 0,
@@ -168,17 +175,17 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   deadLetter: undefined
 })
 
-/** Makes the metadata of a foreign message whose publish time is unknown; `now` stands for it. */
+/** Makes the metadata of a foreign message whose publish time is unknown: `now` is used instead. */
 export const undated = (id: string, now: number): Metadata => ({ ...make(id, now), isUndated: true })
 
 /** Returns when the message was first published, in epoch milliseconds; `undefined` if unknown. */
 export const publishedAt = ({ firstPublished, isUndated }: Metadata): number | undefined =>
   isUndated === true ? undefined : firstPublished
 
-/** Returns the part of {@link Metadata.operation} that names the operation in its report and in events. */
+/** Returns the name of a redrive, as reports and events show it, from {@link Metadata.operation}. */
 export const operationId = (operation: string): string => operation.split(":", 1)[0]!
 
-/** Returns the metadata without the parts that `cut` names. Parts that are missing already stay out. */
+/** Returns the metadata without the parts that `cut` names. Parts that were left out before stay out. */
 export const reduce = (self: Metadata, cut: Truncation | undefined): Metadata => {
   if (cut === undefined) return self
   const { deadLetter } = self
@@ -200,8 +207,8 @@ const truncate = (limit: number, text: string): string =>
   text.length <= limit ? text : String(JSON.parse(JSON.stringify(text.slice(0, limit))))
 
 /**
- * The error as a dead letter keeps it: its name cut to 64 characters, its message to {@link errorLimit}, its stack trace to
- * {@link budget}.
+ * Cuts an error to the size that a dead letter keeps: the name to 64 characters, the message to {@link errorLimit}, the
+ * stack trace to {@link budget}.
  */
 export const truncateError = ({ message, name, stack: whole = "" }: ErrorSummary): ErrorSummary => {
   const stack = StackText.shorten(whole, (text) => text.length <= budget)
@@ -212,7 +219,7 @@ export const truncateError = ({ message, name, stack: whole = "" }: ErrorSummary
   }
 }
 
-/** Adds a failed attempt to a history. Beyond {@link historyLimit} it removes the oldest. */
+/** Adds a failed attempt to a history. Beyond {@link historyLimit}, the oldest attempt is removed. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
   ...history.slice(1 - historyLimit),
   { ...attempt, error: truncate(errorLimit, attempt.error) }
@@ -221,9 +228,9 @@ export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): Rea
 /**
  * Returns how many milliseconds a message must still wait before a handler may run; `now` is in epoch milliseconds.
  *
- * `notBefore` may come from another machine's clock or a foreign sender, so it is trusted within limits. A time more than
- * 48 hours ahead (the longest delay, and as much clock difference) is ignored. No retry waits beyond the policy's `maxAge`
- * (milliseconds since the first publish), and no first delivery longer than 24 hours after the first publish.
+ * `notBefore` may come from another machine's clock or a foreign sender, so it is trusted within limits. A time more
+ * than 48 hours ahead (the longest delay, and as much clock difference) is ignored. A retry waits at most until
+ * `maxAge` milliseconds after the first publish, and a first delivery at most until 24 hours after it.
  */
 export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
   const due = Math.min(self.notBefore, self.firstPublished + Math.max(maxAge, longestDelay))
@@ -231,9 +238,10 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
 }
 
 /**
- * Encodes metadata as JSON of at most {@link budget} bytes. Where it would be longer, it shortens the dead letter's stack trace
- * first, then leaves out the oldest attempts, then the end of the dead letter's error message, then the dead letter. The id and
- * the queue's name are never cut: with up to {@link idLimit} printable characters each, they fit.
+ * Encodes metadata as JSON of at most {@link budget} bytes. If the JSON would be longer, `encode` first shortens the
+ * dead letter's stack trace, then leaves out the oldest attempts, then the end of the dead letter's error message, then
+ * `deadLetter`. The id and the queue's name are never cut: with up to {@link idLimit} printable characters each, they
+ * fit.
  *
  * @example
  * ```ts
@@ -321,10 +329,12 @@ const fits = (text: string): boolean => text.length * 3 <= budget || bytesOf(tex
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
 /**
- * Decodes text of {@link encode}; `undefined` for any other, so a foreign header of the same name makes a foreign message,
- * not an error. Counts and times are always whole numbers within their limits.
+ * Decodes text that {@link encode} made; returns `undefined` for other text. A message with a foreign header of the
+ * name `requeue` is therefore a foreign message, not an error. Counts and times are always whole numbers within their
+ * limits.
  *
- * @param published when the broker accepted this copy, in epoch milliseconds by its clock, if known; see {@link setBack}
+ * @param published when the broker accepted this copy, in epoch milliseconds by its clock, if known; see {@link
+ * setBack}
  */
 export const decode = (text: string, published?: number): Metadata | undefined => {
   // Ours is never longer, and foreign text may have any size.
@@ -336,7 +346,7 @@ export const decode = (text: string, published?: number): Metadata | undefined =
   }
 }
 
-/** Decodes metadata from parsed JSON, as in an envelope; otherwise as {@link decode}. */
+/** Decodes metadata from parsed JSON, such as a part of an envelope, by the rules of {@link decode}. */
 export const fromJson = (json: unknown, published?: number): Metadata | undefined => {
   if (!isRecord(json) || json["v"] !== 1) return undefined
   const [id, attempts, firstPublished] = [json["id"], count(json["a"]), time(json["t0"])]

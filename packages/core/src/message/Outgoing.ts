@@ -14,14 +14,14 @@ import type { Settlement } from "./Settlement.ts"
 export interface Outgoing {
   readonly queue: string
   readonly body: Uint8Array
-  /** Without the metadata: the adapter adds it. */
+  /** The headers without the metadata, which the adapter adds. */
   readonly headers: Headers
   /**
-   * The program's options for single brokers, by broker name. An adapter checks its own and ignores the others. A copy has
-   * none: it goes only to its queue. Default: none.
+   * The program's options for single brokers, by broker name. An adapter checks the options of its broker and ignores
+   * the others. A copy has none, because it goes only to its queue. Default: none.
    */
   readonly native?: Native | undefined
-  /** Milliseconds from now before which the message must not be delivered. */
+  /** The time from now before which the message must not be delivered, in milliseconds. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
   /**
@@ -78,7 +78,7 @@ const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
   return { ...rest, redrives: metadata.redrives + 1, deadLetter: undefined }
 }
 
-/** Makes the copy for a retry if the broker cannot delay the original; the attempt counts. `now` is in epoch ms. */
+/** Makes the copy for a retry, if the broker cannot delay the original. The attempt counts. `now` is in epoch ms. */
 export const retry = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "Retry" }>,
@@ -111,7 +111,10 @@ export const historyAfter = (
     delay: settlement.delay
   })
 
-/** Makes the next copy of a delay that takes several copies. It uses up no attempt. `delay` is in ms, `now` in epoch ms. */
+/**
+ * Makes the next copy of a message whose delay takes several copies. The copy uses up no attempt. `delay` is in ms,
+ * `now` in epoch ms.
+ */
 export const hop = (
   delivery: Delivery,
   settlement: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,
@@ -153,7 +156,10 @@ export const deadLetter = (
     settlement.cut
   )
 
-/** Makes the copy of a redriven dead letter: attempts restart, `redrives` grows, history stays. `operation` names it. */
+/**
+ * Makes the copy of a redriven dead letter: attempts restart, `redrives` grows, history stays. `operation` names the
+ * redrive.
+ */
 export const redrive = (
   delivery: Pick<Delivery, "body" | "headers" | "metadata">,
   queue: string,

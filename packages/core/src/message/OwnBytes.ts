@@ -10,7 +10,7 @@ const largestShared = slabSize / 8
 let slab = new Uint8Array(slabSize)
 let used = 0
 
-/** Copies to a plain Uint8Array. On a Node Buffer, `slice` would make a view. */
+/** Copies bytes to a plain Uint8Array. `slice` does not: on a Node Buffer, it makes a view. */
 export const copy = (source: Uint8Array): Uint8Array => {
   if (source.length > largestShared) return new Uint8Array(source)
   if (used + source.length > slabSize) {
@@ -59,7 +59,10 @@ export const isSeparate = <C extends object>(codec: C): C => {
 
 const guards = new WeakMap<object, Coding<any, any>>() // Any, because each guard is of its codec's type.
 
-/** Makes a codec share no bytes, by copies both ways unless it needs none. */
+/**
+ * Returns a codec that copies the bytes which the given codec gets and returns, unless {@link isSeparate} marks that
+ * codec.
+ */
 export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
   if (separate.has(codec)) return codec
   const known = guards.get(codec)

@@ -7,14 +7,17 @@ import * as Delay from "./Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** A queue whose handlers get bodies of type `A`, and whose senders give `I`; they differ if a schema transforms. */
+/**
+ * A queue whose handlers get bodies of type `A`, and whose senders pass bodies of type `I`. The types differ if a
+ * schema transforms bodies.
+ */
 export interface QueueDefinition<out A, in I = A> {
   /** The queue's name at the broker. */
   readonly name: string
   readonly codec: Codec.Codec<A, I>
   /** Delay of messages that are sent without one, in milliseconds; `undefined`: none. */
   readonly delay: Delay.Delay | undefined
-  /** Options of its consumers and pullers, for those that their call leaves out. A config file gives them. Default: none. */
+  /** Options of the queue's consumers and pullers, set by a config file. Options of a call override them. Default: none. */
   readonly options?: object | undefined
 }
 
@@ -28,7 +31,10 @@ export interface Options<A, I = A> {
   readonly delay?: Delay.DurationInput | undefined
 }
 
-/** Returns why a name is invalid, if it is. In UTF-8, names that differ in broken surrogates would be one queue. */
+/**
+ * Returns why a queue's name is invalid; `undefined` if it is valid. Broken surrogates are invalid: UTF-8 writes them
+ * all alike.
+ */
 export const problemOfName = (name: string): string | undefined => {
   if (name.length < 1 || name.length > 200) return `must have 1 to 200 characters, got ${JSON.stringify(name)}`
   return name.isWellFormed() ? undefined : `must have no broken surrogates, got ${JSON.stringify(name)}`
@@ -44,7 +50,8 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
     ...codecKind,
     // Zod's schemas have functions of these names.
     holds: (value) => codecKind.holds(value) && !Standard.kind.holds(value),
-    remedy: (value) => (Standard.kind.holds(value) ? "It is a schema: write schema in place of codec" : undefined)
+    remedy: (value) =>
+      Standard.kind.holds(value) ? "This value is a schema: write schema in place of codec" : undefined
   },
   schema: Standard.kind,
   delay: Delay.kind(0, Delay.max)
@@ -53,10 +60,10 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
 /**
  * Defines a queue.
  *
- * When to use: instead of a queue's name, when bodies have a type or messages a default delay.
+ * When to use: instead of a queue's name, if bodies have a type or messages have a default delay.
  *
- * @throws RangeError when the name does not have 1 to 200 characters or has broken surrogates, an option is unknown or of
- * the wrong kind, the delay is not 0 to 24 hours, or there are both a codec and a schema
+ * @throws RangeError when the name does not have 1 to 200 characters or has broken surrogates, an option is unknown or
+ * of the wrong kind, the delay is not 0 to 24 hours, or there are both a codec and a schema
  *
  * @example
  * ```ts
@@ -73,7 +80,7 @@ export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = 
   OptionNames.check("QueueDefinition.make", options, kinds, name)
   const { delay, schema } = options
   if (schema !== undefined && options.codec !== undefined) {
-    const remedy = "Wrap it where a codec needs one inside: gzip(Codec.standard(schema))"
+    const remedy = "To use a schema inside a codec, write gzip(Codec.standard(schema))"
     throw OptionNames.error("QueueDefinition.make", name, "give codec or schema, not both", remedy)
   }
   const { codec = schema === undefined ? Codec.json : Codec.standard(schema) } = options
@@ -88,10 +95,11 @@ const unset = (name: unknown): string | undefined =>
   name === undefined || name === "" ? "Check the variable that holds the queue's name" : undefined
 
 /**
- * Returns the definition, or one for a name. Bytes of a codec that may share them, such as your own, are copied both ways.
- * `call` names the caller in errors.
+ * Returns the given definition, or makes one for the given name. Bytes that your own codec gets and returns are copied,
+ * because it may share them with other code. `call` names the caller in errors.
  *
- * @throws RangeError when the input is neither, or the name does not have 1 to 200 characters or has broken surrogates
+ * @throws RangeError when the input is not a name or a definition, or the name does not have 1 to 200 characters or has
+ * broken surrogates
  */
 export const from = <A, I = A>(queue: Input<A, I>, call = "QueueDefinition.from"): QueueDefinition<A, I> => {
   if (typeof queue === "string") {
@@ -108,5 +116,5 @@ export const from = <A, I = A>(queue: Input<A, I>, call = "QueueDefinition.from"
   throw OptionNames.error(call, undefined, problem, unset(queue))
 }
 
-/** The bodies of a queue that is given by name only, unchecked. */
+/** The type of the bodies of a queue that is given by name only. Nothing checks these bodies. */
 export type AnyBody = any // A name has no type, and `unknown` would force every handler to cast.

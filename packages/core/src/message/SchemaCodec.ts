@@ -7,8 +7,9 @@ import * as Standard from "./internal/standard.ts"
 import { isSeparate } from "./OwnBytes.ts"
 
 /**
- * Makes a codec for the values of a schema, including values that JSON lacks (`Date`, `Map`, `bigint`, …). The type is the
- * same on both sides. A body that does not fit is an `InvalidBody`, as with `Codec.standard`.
+ * Makes a codec for the values of a schema, including values that JSON lacks (`Date`, `Map`, `bigint`, …). The sender's
+ * and the handler's type are the same. A body that does not fit causes the error `InvalidBody`, as with
+ * `Codec.standard`.
  *
  * @example
  * ```ts

@@ -1,4 +1,7 @@
-/** Settlements: how a delivery ends. The core decides it, and the adapter translates it into operations of its broker. */
+/**
+ * Settlements: how a delivery ends. The core decides the settlement, and the adapter translates it into operations of
+ * its broker.
+ */
 import type { Delay } from "./Delay.ts"
 import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
 
@@ -6,11 +9,13 @@ import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
  * How a delivery ends. Delays are in milliseconds. `cut` makes a copy smaller after the broker refused a larger one.
  *
  * - `Ack`: removes the message; it is done.
- * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts. `error` is that of the attempt.
+ * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts. `error` is the error of the
+ *   attempt.
  * - `DeadLetter`: copies the message to `queue`, and only then removes the original.
  * - `Drop`: removes the message without a trace in the broker; only if the policy or the error requires it.
- * - `Release`: returns the message unchanged, to be delivered after `delay`: at shutdown, or because it was delivered before it was
- *   due. The attempt does not count, if the broker supports that. `isBegun`: a handler has had the message.
+ * - `Release`: returns the message unchanged to its queue, for delivery after `delay`: at shutdown, or if the message
+ *   was delivered too early. If the broker supports it, the attempt does not count. `isBegun`: a handler has begun the
+ *   message.
  */
 export type Settlement =
   | { readonly _tag: "Ack" }
@@ -38,7 +43,7 @@ export type Settlement =
 /** Removes a message that is done. */
 export const Ack: Settlement = { _tag: "Ack" }
 
-/** Delivers the message again after `delay` milliseconds. `error` is that of the attempt, if it failed. */
+/** Delivers the message again after `delay` milliseconds. `error` is the error of the attempt, if the attempt failed. */
 export const Retry = (delay: Delay, error?: ErrorSummary): Settlement => ({ _tag: "Retry", delay, error })
 
 /** Moves the message to a dead-letter queue. */
@@ -52,5 +57,5 @@ export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary): 
 /** Removes a message without a dead letter. */
 export const Drop = (reason: Reason | "dropped", error: ErrorSummary): Settlement => ({ _tag: "Drop", reason, error })
 
-/** Returns the message to the queue, to be delivered after `delay` milliseconds. Default: at once. */
+/** Returns the message to its queue, for delivery after `delay` milliseconds. Default: at once. */
 export const Release = (delay: Delay = 0): Settlement => ({ _tag: "Release", delay })

@@ -1,4 +1,7 @@
-/** Stack traces as text: lines that begin with a space are frames, the others are the errors that caused an error. */
+/**
+ * Shortens stack traces as text. Lines that begin with a space are frames. The other lines are the errors of a cause
+ * chain.
+ */
 
 /** The line that replaces omitted frames. */
 const gap = "    …"

@@ -1,4 +1,7 @@
-/** Promises of any origin: those of another realm, as in Jest, and of libraries are not instances of our `Promise`. */
+/**
+ * Recognises promises of any origin. Promises of libraries and of another realm, as in Jest, are not instances of our
+ * `Promise`.
+ */
 
 /** Whether a value is a promise of any kind. Throws if reading `then` throws. */
 export const is = <A>(value: A | PromiseLike<A>): value is PromiseLike<A> => {
@@ -7,7 +10,7 @@ export const is = <A>(value: A | PromiseLike<A>): value is PromiseLike<A> => {
   return typeof then === "function"
 }
 
-/** Calls back when a value is a promise that rejects: an unhandled rejection would end the process. */
+/** Calls `use` if the value is a promise that rejects, because an unhandled rejection would end the process. */
 export const onRejected = (value: unknown, use: (reason: unknown) => void): void => {
   try {
     if (is(value)) Promise.resolve(value).catch(use)
@@ -16,6 +19,6 @@ export const onRejected = (value: unknown, use: (reason: unknown) => void): void
   }
 }
 
-/** Returns the result of `use` on a value: at once, or once its promise is fulfilled. */
+/** Returns the result of `use` on a value: at once, or when the value is a promise and is fulfilled. */
 export const map = <A, B>(value: A | PromiseLike<A>, use: (value: A) => B | Promise<B>): B | Promise<B> =>
   is(value) ? Promise.resolve(value).then(use) : use(value)

@@ -1,8 +1,9 @@
 /**
- * Error patterns: the part of a message that all errors of one cause share. Placeholders replace the parts that differ, such as
- * numbers, ids, addresses and quoted text. Words, names of errors, errno codes, HTTP status codes and SQLSTATEs stay.
+ * Error patterns: the part of a message that all errors of one cause share. Placeholders replace the parts that differ,
+ * such as numbers, ids, addresses and quoted text. Words, names of errors, errno codes, HTTP status codes and SQLSTATEs
+ * stay.
  *
- * Log analysis calls it a template, error trackers the normalised part of a fingerprint.
+ * Log analysis calls a pattern a template; error trackers call it the normalised part of a fingerprint.
  */
 import * as ErrorCode from "./internal/errorCode.ts"
 
@@ -146,8 +147,8 @@ const shown = (rule: number, text: string): string => {
 }
 
 /**
- * The pattern of an error's message, of at most {@link limit} characters. This never throws, and takes about the same time
- * whatever the message.
+ * Returns the pattern of an error's message, of at most {@link limit} characters. It never throws, and takes about the
+ * same time for every message.
  *
  * @example
  * ```ts

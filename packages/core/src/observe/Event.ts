@@ -1,9 +1,9 @@
 /**
- * Events: the life of a message as typed events, for audit, metrics and tests.
+ * Events report what happens to a message, as typed data for audit, metrics and tests.
  *
- * The end of a delivery is reported once the broker has taken its settlement, so the counts add up: received =
- * succeeded + retried + dead-lettered + dropped + released + in progress. A delivery that is lost with its connection or
- * its lease has no final event; its message is received again.
+ * The end of a delivery is reported when the broker has accepted its settlement, so the counts add up: received =
+ * succeeded + retried + dead-lettered + dropped + released + in progress. A delivery that is lost with its connection
+ * or its lease has no final event; its message is received again.
  */
 import type { Delay } from "../message/Delay.ts"
 import type { ErrorSummary, Reason } from "../message/Metadata.ts"
@@ -14,9 +14,9 @@ export interface Subject {
   readonly queue: string
   /** The message's id. */
   readonly id: string
-  /** Deliveries of the message so far, this one included. */
+  /** How often the message was delivered, this time included. */
   readonly attempts: number
-  /** The operation that redrove the message, as its report names it. Left out for one that was not redriven. */
+  /** The redrive of the message, by the name in its report. Left out if the message was not redriven. */
   readonly operation?: string
 }
 
@@ -36,18 +36,19 @@ export type Event =
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
   /**
-   * The broker did not accept a settlement. If the delivery was lost, its message is received again; else the settlement is
-   * repeated. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice. A broker that
-   * confirms no settlements may report this failure after the settlement's own event, which then did not happen.
+   * The broker did not accept a settlement. If the delivery was lost, its message is received again; otherwise the
+   * settlement is repeated. If only the broker's answer was lost, the dead letter or the copy of a retry may exist
+   * twice. If the broker does not confirm settlements, this event may follow an event such as `Succeeded` or
+   * `RetryScheduled`, whose settlement then did not happen.
    */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /**
-   * The broker refuses every way to settle this message, also the smallest copy. The consumer keeps it and runs no handler
-   * for it, or returns it to the queue without a delay if the broker refuses only that. It tries again after 1 second, later
-   * every 60. The settlement's own event follows when it succeeds.
+   * The broker refuses every way to settle this message, also the smallest copy. The consumer keeps the message, runs
+   * no handler for it, and repeats the settlement: first after 1 second, later every 60 seconds. An event such as
+   * `DeadLettered` follows when the settlement succeeds.
    */
   | (Subject & { readonly _tag: "Quarantined"; readonly settlement: Settlement["_tag"]; readonly error: Error })
-  /** A lease could not be extended: the broker may deliver the message to another consumer. */
+  /** The lease of a message could not be extended. The broker may deliver the message to another consumer. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
   /** A call that was ignored, because the message was already settled. */
   | (Subject & { readonly _tag: "CallIgnored"; readonly call: string })
@@ -56,7 +57,7 @@ export type Event =
       readonly queue: string
       /** `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. */
       readonly because: "handler" | "broker"
-      /** How far the pauses have grown. */
+      /** The level of the backoff. Each level doubles the pause. */
       readonly level: number
       /** The length of the pause, in milliseconds. */
       readonly wait: number

@@ -15,9 +15,9 @@ export interface Options {
 
 /** A running failure log. */
 export interface FailureLog {
-  /** Logs a failure, or counts it for the next line of its pattern. `subject` names its message. */
+  /** Logs a failure, or counts it for the next line of its pattern. `subject` has the log fields of its message. */
   readonly add: (subject: Log.Annotations, error: ErrorSummary) => void
-  /** Logs the failures that are counted but not logged. */
+  /** Logs the failures that were counted but not yet logged. */
   readonly close: () => void
 }
 

@@ -12,15 +12,18 @@ import * as Counting from "../port/Counting.ts"
 /** The state of a consumer backoff. */
 export interface Backoff {
   /**
-   * `handler`: handlers fail. `broker`: the broker does not accept retries or dead letters, or refuses so many settlements
-   * that the messages in quarantine leave no room for others. `operator`: the program has paused the consumer.
+   * `handler`: handlers fail. `broker`: the broker does not accept retries or dead letters, or refuses so many
+   * settlements that their messages leave no room for others. `operator`: the program has paused the consumer.
    */
   readonly because: "handler" | "broker" | "operator"
-  /** `paused`: no message is taken. `probing`: one is taken, or awaited. `running`: all are taken. */
+  /**
+   * `paused`: the consumer takes no messages. `probing`: it takes one message as a test. `running`: it takes all
+   * messages.
+   */
   readonly state: "paused" | "probing" | "running"
-  /** How far the pauses have grown. */
+  /** The level of the backoff. Each level doubles the pause; 0 without failures. */
   readonly level: number
-  /** When the pause ends, in milliseconds since the epoch; `undefined` when there is none. */
+  /** When the pause ends, in milliseconds since the epoch; `undefined` if there is no pause, or if it has no fixed end. */
   readonly until: number | undefined
 }
 
@@ -29,8 +32,8 @@ export interface ConsumerHealth {
   readonly queue: string
   /**
    * - `running`: takes messages.
-   * - `paused`, `probing`: held back, see `backoff`.
-   * - `stalled`: has messages, nothing holds them back, and none of them has moved for a minute longer than handlers and
+   * - `paused`, `probing`: takes no messages, or one as a test; see `backoff`.
+   * - `stalled`: has messages that nothing holds back, but has made no progress for a minute longer than handlers and
    *   batches may take. This is a defect; a restart helps.
    * - `down`: the broker cannot be reached, or does not deliver the messages of the queue; see `trouble`. The consumer
    *   continues automatically.
@@ -40,25 +43,31 @@ export interface ConsumerHealth {
   readonly state: "running" | "paused" | "probing" | "stalled" | "down" | "draining" | "stopped"
   /** Why the broker does not deliver the messages of the queue, and since when, in milliseconds since the epoch. */
   readonly trouble: { readonly since: number; readonly because: string } | undefined
-  /** The backoffs whose level is not 0, or that are not running. */
+  /** The backoffs that limit this consumer, or whose level is above 0. */
   readonly backoff: ReadonlyArray<Backoff>
   /** The number of messages that wait for the codec or for their batch. */
   readonly buffered: number
   /** The number of messages whose handler runs, or that are being settled. */
   readonly inProgress: number
-  /** The number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
+  /**
+   * The number of messages that the consumer keeps because the broker refuses to settle them; see the event
+   * `Quarantined`.
+   */
   readonly quarantined: number
   /** When the last message arrived, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastDelivery: number | undefined
   /** When the broker accepted the last settlement, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastSettled: number | undefined
-  /** Why it stopped itself; `undefined` when it did not. */
+  /** Why the consumer stopped itself; `undefined` if it did not. */
   readonly error: string | undefined
 }
 
 /** A consumer's health, with the counts of its queue. */
 export interface QueueHealth extends ConsumerHealth {
-  /** `undefined` when the broker has no counts, cannot be reached, or does not answer within a second. */
+  /**
+   * The message counts of the queue; `undefined` if the broker has no counts, cannot be reached, or does not answer
+   * within a second.
+   */
   readonly counts: Counts | undefined
 }
 
@@ -71,7 +80,7 @@ export interface Health {
 }
 
 /**
- * The health of the broker and these consumers. It never fails, and takes about a second at most.
+ * Returns the health of the broker and of these consumers. It never fails, and takes about a second at most.
  *
  * @example
  * ```ts
@@ -117,13 +126,14 @@ export const check = (
 export interface Degradation {
   readonly queue: string
   /**
-   * - `backoff`: handlers fail, or the broker does not accept retries or dead letters. The consumer pauses, or probes.
+   * - `backoff`: handlers fail, or the broker does not accept retries or dead letters. The consumer pauses, or tests
+   *   with one message whether that has changed.
    * - `quarantine`: the broker refuses every settlement of some messages.
    * - `trouble`: the broker does not deliver the messages of the queue.
    * - `paused`: the program has paused the consumer.
    */
   readonly reason: "backoff" | "quarantine" | "trouble" | "paused"
-  /** A sentence about it, such as `handlers fail; the next attempt is at 2030-01-01T00:00:00.000Z`. */
+  /** The reason as a sentence, such as `handlers fail; the next attempt is at 2030-01-01T00:00:00.000Z`. */
   readonly because: string
 }
 
@@ -158,20 +168,22 @@ const ofConsumer = ({ backoff, quarantined, queue, trouble }: ConsumerHealth): R
 ]
 
 /**
- * Why consumers work less than they could: one entry for each reason of each consumer. Empty when all is well.
+ * Returns why consumers work less than they could: one entry for each reason of each consumer. The list is empty if all
+ * is well.
  *
- * When to use: for a warning, and in the answer of a readiness probe. A degraded process is ready.
+ * When to use: for a warning, and in the answer of a readiness probe. A degraded process still counts as ready.
  */
 export const degraded = (health: Health): ReadonlyArray<Degradation> => {
   checkHealth("degraded", health)
   return health.consumers.flatMap(ofConsumer)
 }
 
-/** Options of {@link isReady}. */
+/** The options of {@link isReady}. */
 export interface ReadyOptions {
   /**
-   * Degradations that make the process unready, such as `["backoff"]` for a release whose handlers always fail. Default: none,
-   * because a process that also serves requests would then get none while its handlers fail.
+   * The reasons in {@link degraded} that make the process unready. `["backoff"]` stops the rollout of a release whose
+   * handlers always fail. Default: none, because a process that also serves requests would get no requests while its
+   * handlers fail.
    */
   readonly unreadyWhen?: ReadonlyArray<Degradation["reason"]> | undefined
 }
@@ -200,12 +212,12 @@ const checkHealth = (call: string, health: unknown): void => {
 const able: ReadonlySet<ConsumerHealth["state"]> = new Set(["running", "paused", "probing"])
 
 /**
- * Whether the process can take work: the broker can be reached, and every consumer is subscribed. A consumer that a backoff
- * pauses is degraded, and ready: see {@link degraded}.
+ * Whether the process can take work: the broker can be reached, and every consumer is subscribed. A consumer that a
+ * backoff pauses counts as ready; {@link degraded} lists it.
  *
  * When to use: for a readiness probe.
  *
- * @throws RangeError when the health was not awaited, or an option is unknown or of the wrong kind
+ * @throws RangeError when `health` is a promise that was not awaited, or an option is unknown or of the wrong kind
  */
 export const isReady = (health: Health, options: ReadyOptions = {}): boolean => {
   checkHealth("isReady", health)
@@ -222,7 +234,8 @@ export const isReady = (health: Health, options: ReadyOptions = {}): boolean => 
  * Whether the process is alive: no consumer has stopped itself or is stalled.
  *
  * When to use: for a liveness probe. A lost connection and a consumer that is `down` do not count, because they recover
- * without a restart. A consumer whose `deadLetterBudget` is used up counts. A restart gives it a new budget.
+ * without a restart. A consumer that has used up its `deadLetterBudget` has stopped itself. A restart gives it a new
+ * budget.
  */
 export const isLive = (health: Health): boolean => {
   checkHealth("isLive", health)

@@ -7,16 +7,18 @@ import { isEffect, methodOf } from "./internal/loggerMethods.ts"
 type Method = (...args: ReadonlyArray<any>) => unknown
 
 /**
- * A logger of any library that has these methods, such as pino, winston or `console`. A logger with `child` and without `log`,
- * such as pino, is called as `warn(fields, message)`; one with both, such as winston, as `log({ level, message, ...fields })`;
- * any other, such as `console`, as `warn(message, fields)`.
+ * A logger of any library that has these methods, such as pino, winston or `console`. A logger with `child` and without
+ * `log`, such as pino, is called as `warn(fields, message)`. A logger with both, such as winston, is called as `log({
+ * level, message, ...fields })`. Any other logger, such as `console`, is called as `warn(message, fields)`.
  */
-export interface LoggerLike {
+export type LoggerLike = Levels &
+  ({ readonly info: Method; readonly log?: Method } | { readonly log: Method; readonly info?: Method })
+
+/** The other methods of a logger. */
+interface Levels {
   readonly error: Method
   readonly warn: Method
-  readonly info?: Method
   readonly debug?: Method
-  readonly log?: Method
   /** Makes a logger whose lines have these fields. It is called once for each queue. */
   readonly child?: Method
 }

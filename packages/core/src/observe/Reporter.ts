@@ -13,26 +13,26 @@ import * as Warnings from "./Warnings.ts"
 
 /** Reports the events of one consumer. */
 export interface Reporter {
-  /** Whether there is a hook. Without one, callers need not report arrivals and acks. */
+  /** Whether the consumer has a hook. Without a hook, callers need not report arrivals and acks. */
   readonly isWatched: boolean
   readonly received: (delivery: Delivery) => void
-  /** `willRerun`: whether the handler is rerun at once. */
+  /** Reports a failed attempt. `willRerun`: whether the handler runs again at once. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
-  /** The handler failed after all of its messages were settled by a call on them. */
+  /** Reports a handler that failed after its calls had settled all of its messages. */
   readonly failedLate: Warnings.Warnings["failedLate"]
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
-  /** The broker rejects every settlement of this message, so this process keeps it. */
+  /** Reports that the broker rejects every settlement of a message, so this process keeps the message. */
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
-  /** `delivery` is `undefined` for a call on the whole batch. */
+  /** Reports an ignored call. `delivery` is `undefined` for a call on the whole batch. */
   readonly ignored: (delivery: Delivery | undefined, call: Call) => void
-  /** An acked message is returned to its queue, because an earlier one of its group is. */
+  /** Reports an acked message that returns to its queue, because an earlier message of its group returns to it. */
   readonly heldBack: (delivery: Delivery) => void
-  /** Telemetry or an adapter has thrown where it must not. */
+  /** Reports an error that telemetry or an adapter has thrown where it must not throw. */
   readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
-  /** Logs the failures that are counted but not logged, when the consumer has stopped. */
+  /** Logs the failures that were counted but not yet logged. Called when the consumer has stopped. */
   readonly close: () => void
 }
 

@@ -52,7 +52,7 @@ export interface Run {
    * this returns that Effect, made part of the run.
    */
   readonly within: <A>(handler: () => A) => A
-  /** Called once, before the settlements that follow from the outcome. */
+  /** Called once, when the run has ended and its messages are not yet settled. */
   readonly end: (ending: Ending) => void
 }
 
@@ -71,7 +71,7 @@ export interface Watch {
   readonly close: () => void
 }
 
-/** A consumer that starts. */
+/** Describes a consumer that starts. */
 export interface About {
   /** The broker's name, for example `memory`. */
   readonly broker: string
@@ -84,9 +84,9 @@ export interface About {
   readonly counts: Effect.Effect<Counts, BrokerError>
 }
 
-/** A system of traces and metrics, as the core uses it. */
+/** The functions by which the core reports to a system of traces and metrics. */
 export interface Service {
-  /** Wraps each publish of a producer or a redrive. It may pass `messages` on with more headers. */
+  /** Wraps each publish of a producer or a redrive. It may add headers to the messages. */
   readonly send: (
     broker: string,
     messages: ReadonlyArray<Outgoing>,
@@ -106,8 +106,8 @@ export const Telemetry: Context.Reference<Service | undefined> = Context.Referen
 export const unwatched: Run = { within: (handler) => handler(), end: () => {} }
 
 /**
- * Wraps the broker's publish in telemetry. `broker` is the broker's name. If `send` throws or does not return an Effect, the
- * messages are published without it; the first time is logged.
+ * Wraps the broker's publish in telemetry. `broker` is the broker's name. If `send` throws or does not return an
+ * Effect, the messages are published without telemetry; the first such error is logged.
  */
 export const publisher = (
   telemetry: Service | undefined,

@@ -28,7 +28,7 @@ type LoggedDelivery = Pick<Delivery, "attempts" | "metadata">
 /** The log lines of one consumer. */
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
-  /** `call` settled the message before the handler failed. */
+  /** Logs a handler that failed after `call` had settled the message. */
   readonly failedLate: (delivery: Delivery, failure: Failure, call: "Ack" | "Retry") => void
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
   readonly settleFailed: (delivery: LoggedDelivery, settlement: Settlement["_tag"], error: BrokerError) => void
@@ -39,9 +39,9 @@ export interface Warnings {
   readonly resumed: (because: "handler" | "broker") => void
   readonly heldBack: (delivery: Delivery) => void
   readonly hookThrew: (event: Event, error: unknown) => void
-  /** Telemetry or an adapter has thrown where it must not. */
+  /** Logs an error that telemetry or an adapter has thrown where it must not throw. */
   readonly threw: (what: string, error: unknown) => void
-  /** Logs the failures that are counted but not logged. */
+  /** Logs the failures that were counted but not yet logged. */
   readonly close: () => void
 }
 
@@ -91,11 +91,14 @@ export const make = ({ info, queue, redact, timers, wallClock, warn }: Options):
     leaseLost: (delivery, error) =>
       warn("a lease could not be extended", { ...subject(delivery), errorMessage: error.message }),
     quarantined: (delivery, settlement, error) =>
-      warn("in quarantine: the broker rejects every settlement of this message; it is retried at least once a minute", {
-        ...subject(delivery),
-        settlement,
-        errorMessage: error.message
-      }),
+      warn(
+        "in quarantine: the broker rejects every settlement of this message; the settlement is repeated at least once a minute",
+        {
+          ...subject(delivery),
+          settlement,
+          errorMessage: error.message
+        }
+      ),
     ignored: (delivery, call) => {
       if (!isFirst("ignored")) return
       warn("ignored a call on a settled message: the first call decides; further ones are not logged", {

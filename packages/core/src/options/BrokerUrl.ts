@@ -1,6 +1,7 @@
 /**
- * URLs of brokers. Each part is percent-decoded and otherwise unchanged. A URL from which `URL` would remove or replace text is
- * refused. No error shows a part of the URL: any part may belong to a password that is not percent-encoded.
+ * Parses the URLs of brokers. Each part is percent-decoded and otherwise unchanged. A URL is refused if JavaScript's
+ * `URL` class would remove or replace text in it. No error shows a part of the URL: any part may belong to a password
+ * that is not percent-encoded.
  *
  * When to use: in an adapter, instead of `new URL`.
  *
@@ -21,7 +22,7 @@ import { remedy } from "./OptionNames.ts"
 
 export { passwordOf, withoutPassword } from "./urlPassword.ts"
 
-/** The parts of a URL, decoded. */
+/** The decoded parts of a URL. */
 export interface BrokerUrl {
   readonly url: URL
   readonly username: string
@@ -34,7 +35,7 @@ export interface BrokerUrl {
 /** A reason to refuse a URL. */
 export interface Problem {
   readonly detail: string
-  /** Default: the adapter's own example. */
+  /** How to fix the URL. Default: the adapter's own example. */
   readonly remedy?: string
 }
 
@@ -67,10 +68,13 @@ const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<stri
     return { detail: "the URL has a parameter that is not an option", remedy: remedy(other, known) }
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
+  return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Write it once" }
 }
 
-/** Parses a URL. `known` are the parameters that it may have, each once. Default: any; the last of a name counts. */
+/**
+ * Parses a URL. `known` lists the query parameters that the URL may have, each once. Default: all are allowed, and the
+ * last one of a name counts.
+ */
 export const parse = (
   input: string | URL | Redacted.Redacted,
   known?: ReadonlyArray<string>

@@ -3,17 +3,20 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { quoted } from "./quoted.ts"
 
-/** A configuration that cannot work. It is found when a consumer or producer is built, never when a message arrives. */
+/**
+ * The error of a configuration that cannot work. It is found when a consumer or producer is built, never when a message
+ * arrives.
+ */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
-  /** The policy's field or the option, for example `retry.backoff`. */
+  /** The wrong option or field of a policy, for example `retry.backoff`. */
   readonly field: string
   /** The problem, with the limit. */
   readonly detail: string
-  /** How to solve it. */
+  /** How to solve the problem. */
   readonly remedy: string
   readonly broker?: string | undefined
   readonly queue?: string | undefined
-  /** The error that caused it, for example of a package that cannot be imported. */
+  /** The error that caused this one, for example the error of an import. */
   readonly cause?: unknown
 }> {
   override get message() {
@@ -22,6 +25,6 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   }
 }
 
-/** Fails with a returned error, or succeeds with any other value. */
+/** Returns an effect that fails if the value is a `ConfigurationError`, and otherwise succeeds with the value. */
 export const orFail = <A>(value: A | ConfigurationError): Effect.Effect<A, ConfigurationError> =>
   value instanceof ConfigurationError ? Effect.fail(value) : Effect.succeed(value)

@@ -2,9 +2,9 @@
 import { nearest } from "./nearest.ts"
 import { withoutPassword } from "./urlPassword.ts"
 
-/** A kind of value. */
+/** A kind of option values: a check, and texts for errors. */
 export interface OptionKind<out A = unknown> {
-  /** Describes the values; completes "must be". */
+  /** Describes the values, as the end of a sentence that begins with "must be". */
   readonly expected: string
   /** Whether a value is of this kind. Never called with `undefined`, which counts as left out. */
   readonly holds: (value: unknown) => boolean
@@ -14,7 +14,7 @@ export interface OptionKind<out A = unknown> {
   readonly read?: ((value: unknown) => unknown) | undefined
   /** A value as written in a program. Default: none. */
   readonly example?: string | undefined
-  /** How a program writes options that belong inside this one, by name. Default: none. */
+  /** For each option that belongs inside this option, a function that writes it as program text. Default: none. */
   readonly inside?: Readonly<Record<string, (value: string) => string>> | undefined
   /** Whether a value given in place of all options was meant for this one. Default: `holds`. */
   readonly fits?: ((value: unknown) => boolean) | undefined
@@ -27,10 +27,10 @@ export interface OptionKind<out A = unknown> {
 /** The type of the values of a kind. */
 export type Value<Kind> = Kind extends OptionKind<infer A> ? A : never
 
-/** A function. */
+/** The kind of functions. */
 export const callback: OptionKind = { expected: "a function", holds: (value) => typeof value === "function" }
 
-/** A boolean; also the text `true` or `false` in {@link OptionKind.read}. */
+/** The kind of booleans. {@link OptionKind.read} also converts the text `true` or `false`. */
 export const flag: OptionKind<boolean> = {
   expected: "true or false",
   holds: (value) => typeof value === "boolean",
@@ -41,42 +41,42 @@ export const flag: OptionKind<boolean> = {
 export const readNumber = (value: unknown): unknown =>
   typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value
 
-/** Text. */
+/** The kind of text. */
 export const text: OptionKind<string> = { expected: "text", holds: (value) => typeof value === "string" }
 
-/** Text of at least one character. */
+/** The kind of text with at least one character. */
 export const nonEmpty: OptionKind<string> = {
   expected: "text that is not empty",
   holds: (value) => typeof value === "string" && value !== ""
 }
 
-/** Text that matches a pattern. `expected` describes it. */
+/** Makes the kind of text that matches a pattern. `expected` describes the text. */
 export const matching = (expected: string, pattern: RegExp): OptionKind<string> => ({
   expected,
   holds: (value) => typeof value === "string" && pattern.test(value)
 })
 
-/** A list. */
+/** The kind of arrays. */
 export const list: OptionKind = { expected: "an array", holds: Array.isArray }
 
-/** An `AbortSignal`. */
+/** The kind of `AbortSignal`s. */
 export const signal: OptionKind = { expected: "an AbortSignal", holds: (value) => value instanceof AbortSignal }
 
-/** A number of at least `min`. */
+/** Makes the kind of numbers of at least `min`. */
 export const number = (min: number): OptionKind<number> => ({
   expected: `a number >= ${min}`,
   holds: (value) => typeof value === "number" && value >= min,
   read: readNumber
 })
 
-/** A whole number from `min` to `max`. Default: no upper limit. */
+/** Makes the kind of whole numbers from `min` to `max`. Default: no upper limit. */
 export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind<number> => ({
   expected: `a whole number ${max === Number.POSITIVE_INFINITY ? `>= ${min}` : `from ${min} to ${max}`}`,
   holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max,
   read: readNumber
 })
 
-/** One of several words or numbers. */
+/** Makes the kind of values that are one of several words or numbers. */
 export const oneOf = <const Word extends string | number>(words: ReadonlyArray<Word>): OptionKind<Word> => ({
   expected: `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`,
   holds: (value) => words.some((word) => word === value),
@@ -93,7 +93,7 @@ export const oneOf = <const Word extends string | number>(words: ReadonlyArray<W
   }
 })
 
-/** An object, not a list or function, with the named members. `expected` describes it. */
+/** Makes the kind of objects with the named members, not lists or functions. `expected` describes the objects. */
 export const object = (expected: string, ...members: ReadonlyArray<string>): OptionKind => ({
   expected,
   holds: (value) => isObject(value) && members.every((name) => name in value),
@@ -103,7 +103,10 @@ export const object = (expected: string, ...members: ReadonlyArray<string>): Opt
   }
 })
 
-/** An object literal, not a `Map` or a class instance, whose content would be ignored. `expected` describes it. */
+/**
+ * Makes the kind of object literals: the content of a `Map` or a class instance would be ignored. `expected` describes
+ * the objects.
+ */
 export const plain = (expected: string): OptionKind => ({
   expected,
   holds: isPlain,
@@ -113,7 +116,7 @@ export const plain = (expected: string): OptionKind => ({
   }
 })
 
-/** Whether a value is a plain object; another realm's `Object.prototype` counts. */
+/** Whether a value is a plain object, of this realm or another one. */
 export const isPlain = (value: unknown): value is object => {
   if (!isObject(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -121,13 +124,13 @@ export const isPlain = (value: unknown): value is object => {
   return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "hasOwnProperty")
 }
 
-/** Whether it is a promise that the caller forgot to await. */
+/** Whether an object is a promise, which the caller has forgotten to await. */
 export const isPromise = (value: object): boolean => typeof Reflect.get(value, "then") === "function"
 
-/** The remedy for a collection of pairs. */
+/** The remedy for an option that is a collection of pairs instead of an object. */
 export const remedyOfEntries = "Convert it with Object.fromEntries(…)"
 
-/** Whether it is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */
+/** Whether a value is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */
 export const hasEntries = (value: unknown): boolean =>
   isObject(value) && ["entries", "get"].every((name) => typeof Reflect.get(value, name) === "function")
 
@@ -139,8 +142,8 @@ export const isObject = (value: unknown): value is object =>
 const longest = 40
 
 /**
- * Shows a given value in an error. It hides the content of objects, which may be a message or a secret, and does not
- * shorten long texts, because masks for secrets find only whole ones.
+ * Returns the text for a wrong value in an error. It hides the content of objects, which may be a message or a secret,
+ * and does not shorten long texts, because masks for secrets find only whole ones.
  */
 export const show = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)

@@ -1,6 +1,6 @@
 /**
- * Names and kinds of options. Misspelt options and wrong values are refused, because an ignored limit could lose messages
- * or flood a service.
+ * Checks the names and kinds of options. Misspelt options and wrong values are refused, because an ignored limit could
+ * lose messages or flood a service.
  *
  * When to use: in your own constructor or function that takes options.
  */
@@ -18,7 +18,10 @@ export type Of<Options> = { readonly [K in keyof Required<Options>]: true | Opti
 /** The queue of a call: its name or definition. */
 export type Queue = string | { readonly name: string } | undefined
 
-/** Makes an error that names the call as the user wrote it, and the queue. Make it in the call itself, for its stack. */
+/**
+ * Makes an error that names the queue, and the call as the user wrote it. Use it synchronously in that call: the stack
+ * then leads to the user's code.
+ */
 export const error = (call: string, queue: Queue, problem: string, remedy?: string): RangeError => {
   const name = typeof queue === "string" ? queue : queue?.name
   return new RangeError(
@@ -47,7 +50,10 @@ const formOf = (options: object, name: string): string | undefined => {
   return own.enumerable === true ? undefined : "a property that is not enumerable"
 }
 
-/** Returns the first known name that is not the object's own value: it would be ignored, or could change before use. */
+/**
+ * Returns the first option that is inherited, a getter or not enumerable, with its problem. Such an option would be
+ * ignored, or could change before use.
+ */
 export const problemOfSource = (
   options: object,
   known: Readonly<Record<string, unknown>>
@@ -64,7 +70,10 @@ export const problemOfSource = (
   return undefined
 }
 
-/** Returns where an option of an unknown name belongs; `undefined` if that is unknown too. */
+/**
+ * A function that returns where an option of an unknown name belongs; `undefined` if no place has an option of this
+ * name.
+ */
 export type Elsewhere = (name: string) => string | undefined
 
 /** Returns the first problem of an options object. */
@@ -134,7 +143,7 @@ const exampleOf = (known: Known, name: string): string | undefined => {
   return typeof kind === "object" ? kind.example : undefined
 }
 
-/** Returns the error of an argument of the wrong kind; `undefined` if it is right. */
+/** Returns the error of an argument of the wrong kind; `undefined` if the argument is right. */
 export const argument = (
   call: string,
   name: string,
@@ -146,7 +155,10 @@ export const argument = (
   return problem && error(call, queue, problem.detail, problem.remedy)
 }
 
-/** Returns the error of the first option that is unknown or of the wrong kind. `undefined` counts as left out. */
+/**
+ * Returns the error of the first option that is unknown or of the wrong kind. A known option with the value `undefined`
+ * counts as left out.
+ */
 export const refusal = (
   call: string,
   options: unknown,
@@ -197,13 +209,13 @@ export const orThrow = (refused: Error | undefined): void => {
   if (refused !== undefined) throw refused
 }
 
-/** Returns the effect, or one that dies with the error, whose stack leads to the caller. */
+/** Returns the effect; if there is an error, an effect that dies with it. The error's stack leads to the caller. */
 export const orDie = <A, E, R>(
   refused: RangeError | undefined,
   effect: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => (refused === undefined ? effect() : Effect.die(refused))
 
-/** Returns the advice for an unknown name: the nearest known name, or all of them. */
+/** Returns the advice for an unknown name: the nearest known name, or all known names. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
   if (known.length === 0) return `Add ${withoutPassword(name)} first`
   const meant = nearest(name, known)

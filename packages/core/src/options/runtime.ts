@@ -13,7 +13,7 @@ export const check = (): void => {
   if (needed().every((each) => typeof each === "function")) return
   throw new ConfigurationError({
     field: "node",
-    detail: `Requeue needs Node.js 22.19 or newer, and this is ${process.version}`,
+    detail: `Requeue needs Node.js 22.19 or newer, and this program runs on ${process.version}`,
     remedy: "Run the program on a newer Node.js"
   })
 }

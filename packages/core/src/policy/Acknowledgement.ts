@@ -1,16 +1,20 @@
 /**
  * Acknowledgement: which of a handler's calls decides what happens to a message.
  *
- * The first call that reaches a message sets its verdict. `ackAll` and `retryAll` reach every message without one. A
- * message without a verdict is acked when the handler succeeds and retried when it fails. The delay of a retry is chosen
- * separately: the first one given on the message, else the first one given to `retryAll`, else the policy's. `fail` is a
- * retry with an error, which counts as if the message's handler had thrown it.
+ * The first call that reaches a message sets its verdict. `ackAll` and `retryAll` reach every message that has no
+ * verdict. A message without a verdict is acked when the handler succeeds and retried when it fails. The delay of a
+ * retry is chosen separately: the first delay given on the message, else the first delay given to `retryAll`, else the
+ * policy's delay. `fail` is a retry with an error, which counts as if the message's handler had thrown that error.
  *
- * The rule is per message, whatever the batch: a pure reducer, {@link record}, and a pure function, {@link finalise}.
+ * The rule treats each message of a batch alone. {@link record} applies a call to a verdict, and {@link finalise}
+ * applies the end of the handler. Both are pure.
  */
 import type { Delay } from "../message/Delay.ts"
 
-/** A call that a handler makes, such as `ack()`. `index`: the message's position in its batch, from 0; delays: milliseconds. */
+/**
+ * A call that a handler makes, such as `ack()`. `index` is the message's position in its batch, from 0. Delays are in
+ * milliseconds.
+ */
 export type Call =
   | { readonly _tag: "Ack"; readonly index: number }
   | { readonly _tag: "Retry"; readonly index: number; readonly delay?: Delay | undefined; readonly backoff?: boolean }
@@ -27,19 +31,19 @@ export type Call =
 /** How the handler ended. */
 export type Outcome = "success" | "failure"
 
-/** The decision for one message, and what made it: a call on the message or the batch, or the handler's outcome. */
+/** The decision for one message. `by` is its origin: a call on the message or the batch, or the handler's outcome. */
 export type Verdict =
   | { readonly _tag: "Ack"; readonly by: "message" | "batch" | "outcome" }
   | {
       readonly _tag: "Retry"
       readonly by: "message" | "batch" | "outcome"
-      /** The explicit delay, in milliseconds; `undefined` for the policy's. */
+      /** The delay given on the message, in milliseconds; `undefined` if none was given. */
       readonly delay: Delay | undefined
-      /** The first delay given to `retryAll`; one given on the message overrides it. */
+      /** The first delay given to `retryAll`, in milliseconds; `delay` overrides it. */
       readonly batchDelay?: Delay | undefined
       /** Whether the retry counts towards consumer backoff. */
       readonly backoff: boolean
-      /** The error given to `fail`, if that decided. */
+      /** The error given to `fail`, if that call made the decision. */
       readonly failed?: { readonly error: unknown }
     }
 
@@ -76,7 +80,7 @@ const onBatch = (
   return isWanted ? { ...verdict, batchDelay: delay } : verdict
 }
 
-/** Whether an ignored call contradicts the verdict. A second ack, for example, does not. */
+/** Whether an ignored call contradicts the verdict. A second ack, for example, does not contradict an ack. */
 export const contradicts = (self: Verdict | undefined, call: Call): boolean => {
   const wanted = call._tag === "Ack" || call._tag === "AckAll" ? "Ack" : "Retry"
   const hasDelay = "delay" in call && call.delay !== undefined
@@ -89,10 +93,16 @@ type Retry = Extract<Verdict, { _tag: "Retry" }>
 const isOpen = (verdict: Verdict | undefined): verdict is Retry =>
   verdict?._tag === "Retry" && verdict.delay === undefined
 
-/** Whether no later call can change the verdict: an ack, or a retry with its own delay. It need not wait for the batch. */
+/**
+ * Whether no later call can change the verdict: an ack, or a retry with its own delay. The message can then be settled
+ * before its batch ends.
+ */
 export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => verdict !== undefined && !isOpen(verdict)
 
-/** Returns the verdict once the handler has ended; `self` is `undefined` if no call reached the message. */
+/**
+ * Returns the final verdict of a message, after its handler has ended. `self` is the verdict of the handler's calls;
+ * `undefined` if no call reached the message.
+ */
 export const finalise = (self: Verdict | undefined, outcome: Outcome): Verdict => {
   if (self === undefined) return byOutcome[outcome]
   return isOpen(self) && self.batchDelay !== undefined ? { ...self, delay: self.batchDelay } : self

@@ -1,9 +1,9 @@
 /**
  * Backoffs: a backoff turns the number of attempts into the delay of the next delivery.
  *
- * A backoff is plain immutable data. {@link delayAfter} is pure and total: from attempt 1 on, the delay is a whole number
- * of milliseconds from 0 to the cap. The cap applies to the curve, then jitter draws below the cap. The number of attempts
- * is the only state, because the retries of one message may run in different processes.
+ * A backoff is plain immutable data. {@link delayAfter} is pure and total: from attempt 1 on, the delay is a whole
+ * number of milliseconds from 0 to the cap. The cap limits the curve, then jitter draws a delay below the cap. The
+ * number of attempts is the only state, because the retries of one message may run in different processes.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -32,7 +32,7 @@ export interface Backoff {
   readonly max: Delay.Delay
 }
 
-/** Options that every backoff takes. */
+/** The options of every backoff. */
 export interface Options {
   /** The longest delay. Range: 0 to 24 hours; a number means milliseconds. Default: 24 hours. */
   readonly max?: Delay.DurationInput
@@ -40,7 +40,7 @@ export interface Options {
   readonly jitter?: Jitter.Jitter
 }
 
-/** Options of {@link exponential}. */
+/** The options of {@link exponential}. */
 export interface ExponentialOptions extends Options {
   /** Of `exponential`: factor by which each delay grows. Range: 1 or more. Default: 2. */
   readonly factor?: number
@@ -81,9 +81,10 @@ const duration = (field: string, input: Delay.DurationInput, min = 0): number =>
   Delay.constrain(field, input, min, Delay.max)
 
 /**
- * The same delay after every attempt.
+ * Makes a backoff with the same delay after every attempt.
  *
- * @throws RangeError when the delay is not a duration from 0 to 24 hours, `max` is below it, or an option is out of range
+ * @throws RangeError when the delay is not a duration from 0 to 24 hours, `max` is below that delay, or an option is
+ * out of range
  */
 export const constant = (delay: Delay.DurationInput, options: Options = {}): Backoff => {
   check("constant", options)
@@ -92,9 +93,10 @@ export const constant = (delay: Delay.DurationInput, options: Options = {}): Bac
 }
 
 /**
- * `attempts x step`, up to the cap.
+ * Makes a backoff whose delay is `attempts x step`, up to the cap.
  *
- * @throws RangeError when the step is not a duration from 0 to 24 hours, `max` is below it, or an option is out of range
+ * @throws RangeError when the step is not a duration from 0 to 24 hours, `max` is below that delay, or an option is out
+ * of range
  */
 export const linear = (step: Delay.DurationInput, options: Options = {}): Backoff => {
   check("linear", options)
@@ -103,10 +105,10 @@ export const linear = (step: Delay.DurationInput, options: Options = {}): Backof
 }
 
 /**
- * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
+ * Makes a backoff whose delay is `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
  *
- * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, `max` is below the base,
- * or an option is out of range
+ * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, `max` is below the
+ * base, or an option is out of range
  *
  * @example
  * ```ts
@@ -136,10 +138,10 @@ const listed: OptionKind.OptionKind = {
 }
 
 /**
- * An explicit list of delays; the last one repeats.
+ * Makes a backoff from a list of delays; the last delay repeats.
  *
- * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, `max` is below all of
- * them, or an option is out of range
+ * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, `max` is below all delays,
+ * or an option is out of range
  */
 export const sequence = (delays: ReadonlyArray<Delay.DurationInput>, options: Options = {}): Backoff => {
   OptionNames.orThrow(OptionNames.argument("sequence", "delays", delays, listed))
@@ -166,9 +168,9 @@ const built: OptionKind.OptionKind = {
 }
 
 /**
- * One backoff for the first `after` attempts, then another, starting at its first delay.
+ * Makes a backoff that uses `first` for the first `after` attempts, and then `next`, from its first delay.
  *
- * @throws RangeError when `after` is not a whole number >= 1, or the others are not backoffs
+ * @throws RangeError when `after` is not a whole number >= 1, or `first` or `next` is not a backoff
  *
  * @example
  * ```ts
@@ -187,7 +189,7 @@ export const switchAfter = (after: number, first: Backoff, next: Backoff): Backo
 }
 
 /**
- * The same backoff under a lower cap.
+ * Returns the same backoff with a lower cap.
  *
  * @throws RangeError when the cap is not a duration from 0 to 24 hours
  */
@@ -200,10 +202,11 @@ export const capped = (self: Backoff, max: Delay.DurationInput): Backoff => ({
 const scheduleSteps = 100
 
 /**
- * The first 100 delays of an Effect `Schedule`; the last one repeats. Longer delays become 24 hours.
+ * Makes a backoff from the first 100 delays of an Effect `Schedule`; the last delay repeats. Delays of more than 24
+ * hours become 24 hours.
  *
- * When to use: to reuse an existing schedule. It decides the delays, not the number of attempts. It runs once, here, so its
- * own jitter would be the same for all messages: use {@link Options.jitter}.
+ * When to use: to reuse an existing schedule. The schedule sets the delays, not the number of attempts. It runs only
+ * once, in this call, so its jitter would be the same for all messages: use {@link Options.jitter} instead.
  *
  * @throws RangeError when the schedule ends before its first delay, or an option is out of range
  */
@@ -276,8 +279,8 @@ const tolerance = 1e-6
 const rounded = (millis: number): Delay.Delay => Math.ceil(millis - tolerance) + 0
 
 /**
- * Returns the delay between a failed delivery and the next one, in milliseconds. `attempts` counts deliveries so far, from
- * 1; `random` is from 0 (inclusive) to 1 (exclusive), for jitter.
+ * Returns the delay between a failed delivery and the next one, in milliseconds. `attempts` is the number of deliveries
+ * so far, from 1; `random` is from 0 (inclusive) to 1 (exclusive), for jitter.
  */
 export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.Delay => {
   const [low, high] = exactRange(self, countOf(attempts), self.max)
@@ -290,7 +293,7 @@ export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, D
   return [rounded(low), rounded(high)]
 }
 
-/** Returns the longest delay of the whole backoff, in milliseconds: the broker must be able to keep it. */
+/** Returns the longest delay of the whole backoff, in milliseconds. The broker must support a delay of this length. */
 export const longest = (self: Backoff): Delay.Delay => rounded(longestOf(self, self.max))
 
 const longestOf = ({ curve, jitter, max }: Backoff, limit: number): number => {

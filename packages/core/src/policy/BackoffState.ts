@@ -1,8 +1,9 @@
 /**
- * The state of a consumer's backoff, as a pure machine: {@link step} takes a state and an event, and returns the next state and
- * commands. The consumer needs only a credit and a timer. The states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`,
- * full `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff. Nothing is counted outside of `running`, and
- * counts start at 0 after each pause.
+ * The state of a consumer's backoff, as a pure machine: {@link step} takes a state and an event, and returns the next
+ * state and commands. The consumer needs only a timer, and a credit: how many messages it accepts. The states are those
+ * of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full `RDY`), see
+ * https://nsq.io/clients/building_client_libraries.html#backoff. Nothing is counted outside of `running`, and counts
+ * start at 0 after each pause.
  *
  * | state | event | next |
  * | --- | --- | --- |
@@ -21,23 +22,23 @@
 import * as AttemptWindow from "./internal/attemptWindow.ts"
 import type { ConsumerBackoff } from "./ConsumerBackoff.ts"
 
-/** Whether the consumer takes all messages, none, or one as a probe. */
+/** Whether the consumer takes all messages, none, or one as a probe: a test whether handlers succeed again. */
 export type Mode =
   | { readonly _tag: "Running" }
   | { readonly _tag: "Paused" }
-  /** The delivery whose outcome decides; `undefined` until one has started. */
+  /** The delivery whose outcome ends the probing; `undefined` until its handler run has started. */
   | { readonly _tag: "Probing"; readonly probe: DeliveryId | undefined }
 
 /** The state of the machine. */
 export interface State {
   readonly mode: Mode
-  /** How far the pauses have grown; 0 at rest. */
+  /** The level: each level doubles the pause; 0 at rest. */
   readonly level: number
   /** Length of the last pause, in milliseconds. */
   readonly pause: number
-  /** Of `consecutive`: the failed attempts since the last success or pause. */
+  /** For the form `consecutive`: the number of failed attempts since the last success or pause. */
   readonly failures: number
-  /** Of `ratio`: the attempts that count. */
+  /** For the form `ratio`: the attempts that count. */
   readonly window: AttemptWindow.AttemptWindow
 }
 
@@ -51,7 +52,7 @@ export type Event =
   | {
       readonly _tag: "Failed"
       readonly id: DeliveryId
-      /** Whether it failed with its whole batch, of which another message was reported before. */
+      /** Whether its whole batch failed, and another message of that batch was reported before. */
       readonly isRepeated?: boolean
     }
   | { readonly _tag: "Uncounted"; readonly id: DeliveryId }
@@ -111,8 +112,8 @@ export const ignores = (policy: ConsumerBackoff, state: State, { _tag }: Event):
 }
 
 /**
- * The state and the commands after an event. `now` is monotonic, in milliseconds; `random` is from 0 (inclusive) to 1
- * (exclusive).
+ * Returns the state after an event, and the commands. `now` is monotonic, in milliseconds; `random` is from 0
+ * (inclusive) to 1 (exclusive).
  */
 export const step = (policy: ConsumerBackoff, state: State, event: Event, now: number, random: number): Step => {
   if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]

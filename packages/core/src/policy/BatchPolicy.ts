@@ -6,16 +6,19 @@ import * as OptionNames from "../options/OptionNames.ts"
 /** When the handler gets a batch. See {@link Options}. */
 export interface BatchPolicy {
   readonly maxBatchSize: number
-  /** In milliseconds; 0 passes on immediately what has arrived. */
+  /**
+   * Longest time that the first message waits for others, in milliseconds. With 0, the handler gets the messages that
+   * have arrived.
+   */
   readonly maxBatchTimeout: number
 }
 
-/** Options of {@link make}. */
+/** The options of {@link make}. */
 export interface Options {
   /** Largest number of messages in a batch. Range: 1 to 100. Default: 10. */
   readonly maxBatchSize?: number | undefined
   /**
-   * Longest time that the first message of a batch waits for others. Range: 0 to 60 seconds; a number means milliseconds. Default: 5
+   * Longest wait of a batch's first message for others. Range: 0 to 60 seconds; a number means milliseconds. Default: 5
    * seconds.
    */
   readonly maxBatchTimeout?: Delay.DurationInput | undefined
@@ -27,10 +30,11 @@ const kinds: OptionNames.Of<Options> = {
 }
 
 /**
- * Builds a policy: the handler gets a batch when it is full or its first message has waited long enough.
+ * Builds a batch policy: the handler gets a batch when it is full, or when its first message has waited
+ * `maxBatchTimeout`.
  *
- * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` is
- * not 0 to 60 seconds
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or
+ * `maxBatchTimeout` is not 0 to 60 seconds
  */
 export const make = (options: Options = {}): BatchPolicy => {
   OptionNames.check("BatchPolicy.make", options, kinds)
@@ -38,5 +42,5 @@ export const make = (options: Options = {}): BatchPolicy => {
   return { maxBatchSize, maxBatchTimeout: Delay.parse("maxBatchTimeout", maxBatchTimeout) }
 }
 
-/** One message at a time, passed on when it arrives: the default of consumers of single messages. */
+/** The policy that passes on each message alone, when it arrives: the default of consumers of single messages. */
 export const single: BatchPolicy = make({ maxBatchSize: 1, maxBatchTimeout: 0 })

@@ -22,7 +22,10 @@ export interface Classifier {
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 
-/** Options of {@link make}. Cause chains count too; `drop` overrides `permanent`, and both override `uncounted`. */
+/**
+ * The options of {@link make}. The lists also apply to the causes of an error. `drop` overrides `permanent`, and both
+ * override `uncounted`.
+ */
 // One by one, because editors show no docstrings of a mapped type.
 export interface Options {
   /** Names or `_tag`s of errors that dead-letter their message at once. Default: none. */
@@ -98,7 +101,7 @@ const nameOf = (value: unknown): string | undefined => {
   return typeof name === "string" && /^[\w$.]{1,100}$/.test(name) ? name : undefined
 }
 
-/** Classifies a failure. It never throws, even when the classifier's function does. */
+/** Classifies a failure. It never throws, even if the classifier's function throws. */
 export const classify = (self: Classifier, failure: Failure): Classification => {
   const own = validOf(() => self.with?.(failure))
   if (own !== undefined) return own

@@ -1,5 +1,5 @@
 /**
- * Consumer backoff: pauses of a whole consumer while a dependency of all its messages is down. For the backoff of one
+ * Consumer backoff pauses a whole consumer while a service that all its messages need is down. For the backoff of one
  * message, see `Backoff`. Three forms differ in the failures that begin a pause:
  *
  * | form | a pause begins with |
@@ -8,7 +8,8 @@
  * | `consecutive` | a number of failed attempts in a row; a success in between starts the count again |
  * | `ratio` | a share of failed attempts in a window of time or of attempts, once it has enough of them |
  *
- * A pause ends with a probe in every form; see `BackoffState`.
+ * After a pause, the consumer handles one message as a probe, whose outcome decides whether it pauses again; see
+ * `BackoffState`.
  */
 import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
@@ -26,26 +27,26 @@ interface Pauses {
   readonly recovery: "resume" | "stepwise"
 }
 
-/** Every failed attempt begins a pause. */
+/** The form of consumer backoff in which every failed attempt begins a pause. */
 export interface Nsq extends Pauses {
   readonly form: "nsq"
 }
 
-/** A number of failed attempts in a row begins a pause. */
+/** The form of consumer backoff in which a number of failed attempts in a row begins a pause. */
 export interface Consecutive extends Pauses {
   readonly form: "consecutive"
-  /** The number. */
+  /** The number of failed attempts in a row that begins a pause. */
   readonly failures: number
 }
 
-/** A share of failed attempts begins a pause. */
+/** The form of consumer backoff in which a share of failed attempts begins a pause. */
 export interface Ratio extends Pauses {
   readonly form: "ratio"
-  /** The share, above 0 and up to 1. */
+  /** The share of failed attempts that begins a pause, above 0 and up to 1. */
   readonly failureRatio: number
   /** The number of attempts in the window below which no pause begins. */
   readonly minAttempts: number
-  /** The attempts that count: those of the last milliseconds, or a number of the last ones. */
+  /** The attempts that count: those in the last `window` milliseconds, or the last `window.attempts` attempts. */
   readonly window: number | { readonly attempts: number }
 }
 
@@ -55,7 +56,7 @@ export type ConsumerBackoff = Nsq | Consecutive | Ratio
 /** The names of all forms. */
 export const forms: ReadonlyArray<ConsumerBackoff["form"]> = ["nsq", "consecutive", "ratio"]
 
-/** Options of every form. */
+/** The options of every form. */
 export interface PauseOptions {
   /**
    * Unit of the pauses, which last 2, 4, 8, … units. Range: 1 ms to 24 hours; a number means milliseconds. Default: 1
@@ -66,9 +67,9 @@ export interface PauseOptions {
    * Longest pause; 0 disables consumer backoff. Range: 0 to 24 hours; a number means milliseconds. Default: 2 minutes.
    */
   readonly maxBackoffDuration?: Delay.DurationInput | undefined
-  /** Length of pauses: `exponential`, or random up to that length (`full-jitter`). Default: `exponential`. */
+  /** Length of pauses: growing (`exponential`), or random up to that length (`full-jitter`). Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
-  /** After a successful probe: full speed at once (`resume`), or one level at a time (`stepwise`). Default: `resume`. */
+  /** After a successful probe: full speed at once (`resume`), or shorter pauses first (`stepwise`). Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
@@ -199,12 +200,12 @@ const stray = (form: ConsumerBackoff["form"], options: object): RangeError | und
     "ConsumerBackoff.make",
     undefined,
     `${name} is not an option of the form "${form}"`,
-    `Write form: "${owner}" with it`
+    `Write form: "${owner}" with ${name}`
   )
 }
 
 /**
- * Every failed attempt begins a pause: the rule of NSQ's clients.
+ * Builds a consumer backoff that pauses after every failed attempt, as NSQ's clients do.
  *
  * When to use: if attempts fail only when a dependency of all messages is down.
  *
@@ -216,7 +217,8 @@ export const nsq = (options: PauseOptions = {}): Nsq => {
 }
 
 /**
- * A number of failed attempts in a row begins a pause. A batch that fails as a whole is one attempt.
+ * Builds a consumer backoff that pauses after a number of failed attempts in a row. A batch that fails as a whole is
+ * one attempt.
  *
  * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */
@@ -226,12 +228,13 @@ export const consecutive = (options: ConsecutiveOptions = {}): Consecutive => {
 }
 
 /**
- * A share of failed attempts begins a pause. Each message of a batch is an attempt.
+ * Builds a consumer backoff that pauses when a share of the recent attempts has failed. Each message of a batch is an
+ * attempt.
  *
  * When to use: if a dependency may be partly down, or only some messages need it: then failures are rarely in a row.
  *
- * @throws RangeError when an option is unknown, of the wrong kind or out of range, or the window has fewer attempts than
- * `minAttempts`
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range, or the window has fewer attempts
+ * than `minAttempts`
  */
 export const ratio = (options: RatioOptions = {}): Ratio => {
   OptionNames.check("ConsumerBackoff.ratio", options, ratioKinds)
@@ -239,7 +242,8 @@ export const ratio = (options: RatioOptions = {}): Ratio => {
 }
 
 /**
- * Builds a consumer backoff of the form that the options name. A built one is accepted as options.
+ * Builds a consumer backoff of the form that the options name. The options may also be a consumer backoff that is
+ * already built.
  *
  * @throws RangeError when an option is unknown, of another form, of the wrong kind or out of range
  *
@@ -262,5 +266,5 @@ export const make = (options: Options = {}): ConsumerBackoff => {
   return build[form](call, rest)
 }
 
-/** No consumer backoff: the default. */
+/** The consumer backoff that never pauses: the default. */
 export const off: ConsumerBackoff = nsq({ maxBackoffDuration: 0 })

@@ -1,8 +1,8 @@
 /**
  * Dead-letter budgets: in an outage the consumer stops instead of dead-lettering its whole queue.
  *
- * Every dead letter costs 1, even when the policy discards it, and every success earns a fraction back. When less than 1 is
- * left, the consumer returns the message and stops with {@link DeadLetterBudgetExhausted}.
+ * Every dead letter costs 1, even if the policy discards it, and every success adds a fraction. When the budget is
+ * below 1, the consumer returns the message and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
 import * as OptionKind from "../options/OptionKind.ts"
@@ -14,9 +14,9 @@ export interface DeadLetterBudget {
   readonly perSuccess: number
 }
 
-/** A budget as plain options. */
+/** The options of a dead-letter budget. */
 export interface Options {
-  /** Initial and highest budget. Each dead letter uses up 1. If less than 1 is left, the consumer stops. Range: 1 or more. */
+  /** Initial and highest budget. Each dead letter uses up 1. Below 1, the consumer stops. Range: 1 or more. */
   readonly max: number
   /** How much each success adds to the budget. Range: 0 or more. Default: 0.1. */
   readonly perSuccess?: number | undefined
@@ -32,10 +32,11 @@ const maxKind = OptionKind.whole(1)
 const kinds: OptionNames.Of<Options> = { max: maxKind, perSuccess: perSuccessKind }
 
 /**
- * Builds a budget of `max` dead letters. Each success earns `perSuccess` back; the default 0.1 is one dead letter for ten
- * successes.
+ * Builds a dead-letter budget: the consumer stops when `max` dead letters have used it up. Each success adds
+ * `perSuccess` to the budget, up to `max`. With the default 0.1, ten successes allow one more dead letter.
  *
- * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is unknown
+ * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is
+ * unknown
  */
 export const make = (options: Options): DeadLetterBudget => {
   OptionNames.check("DeadLetterBudget.make", options, kinds)
@@ -44,7 +45,10 @@ export const make = (options: Options): DeadLetterBudget => {
   return { max: options.max, perSuccess: options.perSuccess ?? 0.1 }
 }
 
-/** The consumer stopped because its budget was used up. Its messages stay in the queue. */
+/**
+ * The error of a consumer that stopped because its dead-letter budget was used up. The consumer's messages stay in the
+ * queue.
+ */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
   readonly queue: string
   readonly max: number
@@ -52,7 +56,7 @@ export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudge
   override get message() {
     return (
       `deadLetterBudget: the consumer of ${this.queue} stopped: ${this.max} messages were dead-lettered faster than ` +
-      `successes earned them back. Its messages stay in the queue. Fix the dependency that they need, then start the consumer again`
+      `successes earned them back. The remaining messages stay in the queue. Fix the service that the messages need, then start the consumer again`
     )
   }
 }

@@ -18,15 +18,18 @@ export type Redact = (error: ErrorSummary) => ErrorSummary
 export interface DeadLetterRouting {
   /** The dead-letter queue; `undefined`: `<queue>.dlq`. */
   readonly queue: string | undefined
-  /** Whether reasons without a route keep no dead letter. */
+  /** Whether messages are removed without a dead letter, for reasons that have no entry in `routes`. */
   readonly discard: Discard
-  /** The dead-letter queue of single reasons, or `"discard"`. */
+  /** For single reasons, the dead-letter queue or `"discard"`. */
   readonly routes: Readonly<Partial<Record<Reason, string>>>
-  /** Rewrites an error before it travels with a message or is shown. When it throws or returns no error, the message is withheld. */
+  /**
+   * Rewrites an error before it travels with a message or is shown. If it throws or returns no error, the error's
+   * message is withheld.
+   */
   readonly redact: Redact | undefined
 }
 
-/** A queue's name, `"discard"` to keep no dead letters, or details. */
+/** The options of {@link make}: a queue's name, `"discard"` to keep no dead letters, or an object. */
 export type Options =
   | string
   | {
@@ -45,17 +48,17 @@ export type Options =
 
 const names: OptionNames.Of<DeadLetterRouting> = { queue: true, discard: true, routes: true, redact: true }
 
-/** Whether {@link make} built the value. Options have no `discard`. */
+/** Whether {@link make} built the value. Only a built routing has `discard`. */
 export const isRouting = (value: unknown): value is DeadLetterRouting =>
   Predicate.isObject(value) &&
   Object.keys(names).every((name) => Object.hasOwn(value, name)) &&
   typeof Reflect.get(value, "discard") === "boolean"
 
 /**
- * Builds a routing. Default: `<queue>.dlq`, for every reason.
+ * Builds a routing of dead letters. By default, all go to the queue `<queue>.dlq`.
  *
- * @throws RangeError when an option or a reason is unknown, a queue's name is empty, not text or has broken surrogates, or
- * `redact` is not a function
+ * @throws RangeError when an option or a reason is unknown, a queue's name is empty, not text or has broken surrogates,
+ * or `redact` is not a function
  */
 export const make = (options: Options = {}): DeadLetterRouting => {
   const details = typeof options === "string" ? { queue: options } : options
@@ -85,7 +88,10 @@ const checkName = (field: string, name: unknown): void => {
   if (!String(name).isWellFormed()) refuse(`${field}must have no broken surrogates`, name)
 }
 
-/** Returns the queue for a dead letter from `origin` with this reason; `undefined` when none is kept. */
+/**
+ * Returns the queue for a dead letter from `origin` with this reason; `undefined` if the policy keeps no such dead
+ * letter.
+ */
 export const queueFor = (self: DeadLetterRouting, origin: string, reason: Reason): string | undefined => {
   const route = self.routes[reason]
   if (route !== undefined) return route === "discard" ? undefined : route

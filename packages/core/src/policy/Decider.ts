@@ -1,5 +1,6 @@
 /**
- * Decides the settlement of a verdict by the policy, the broker's longest delay and the dead-letter budget.
+ * Turns the verdict of a message into its settlement, by the policy, the broker's longest delay and the dead-letter
+ * budget.
  */
 import type { Verdict } from "./Acknowledgement.ts"
 import * as Classifier from "./Classifier.ts"
@@ -10,26 +11,29 @@ import type * as Failure from "./Failure.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Settlement from "../message/Settlement.ts"
 
-/** Decides for one consumer, and keeps its dead-letter budget. */
+/** Decides the settlements of one consumer, and keeps its dead-letter budget. */
 export interface Decider {
-  /** Returns the failure of a message: the one passed to `message.fail`, otherwise the one of the handler. */
+  /** Returns the failure of a message: the error passed to `message.fail`, else the failure of the handler. */
   readonly failure: (verdict: Verdict, thrown: Failure.Failure | undefined) => Failure.Failure | undefined
-  /** Returns the policy's settlement. `failure` is that of the handler; `undefined` if it succeeded or still runs. */
+  /**
+   * Returns the settlement by the policy. `failure` is the handler's failure; `undefined` if the handler succeeded or
+   * still runs.
+   */
   readonly settlement: (
     delivery: Delivery,
     verdict: Verdict,
     failure: Failure.Failure | undefined
   ) => Settlement.Settlement
   /**
-   * Returns the signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
-   * verdict is no evidence of that.
+   * Returns the signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`:
+   * the verdict is no evidence for or against that.
    */
   readonly signal: (verdict: Verdict, failure: Failure.Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
-  /** Takes a dead letter from the budget; `Exhausted` when none is left. */
+  /** Subtracts a dead letter from the budget; `Exhausted` if the budget is used up. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
   /** Adds to the budget for a completed ack. */
   readonly earn: (settlement: Settlement.Settlement) => void
-  /** Refunds the budget for a settlement that failed. */
+  /** Gives the cost of a failed settlement back to the budget. */
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
@@ -37,9 +41,9 @@ export interface Decider {
 export interface Options {
   /** Returns a number from 0 to below 1. */
   readonly random: () => number
-  /** Reads a thrown value. */
+  /** Makes a failure of a thrown value. */
   readonly readFailure: (error: unknown) => Failure.Failure
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   readonly wallClock: () => number
   /** The name of the queue. */
   readonly queue: string
@@ -49,11 +53,11 @@ export interface Options {
   readonly retryDelay: Delay | undefined
   /** The longest delay that the broker can keep, in milliseconds. */
   readonly longest: Delay
-  /** `undefined`: dead letters are not limited. */
+  /** The dead-letter budget; `undefined` if dead letters are not limited. */
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
 }
 
-/** Makes a decider with the whole budget. */
+/** Makes a decider whose dead-letter budget is full. */
 export const make = ({
   budget,
   longest,

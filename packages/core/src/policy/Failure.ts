@@ -22,7 +22,7 @@ export { summarize } from "./internal/thrown.ts"
 export interface Report {
   /** The problem. It travels with a dead letter. */
   readonly message: string
-  /** The error that caused it; its chain is classified too. Default: none. */
+  /** The error that caused this one. The policy also classifies its cause chain. Default: none. */
   readonly cause?: unknown
 }
 
@@ -35,7 +35,8 @@ export interface Later extends Report {
 const toReport = (report: string | Report): Report => (typeof report === "string" ? { message: report } : report)
 
 /**
- * Throw it, or fail with it, when no retry can help: the message is dead-lettered at once with reason `permanent`.
+ * An error to throw, or to fail with, if no retry can help: the message is dead-lettered at once with reason
+ * `permanent`.
  *
  * @example
  * ```ts
@@ -52,7 +53,8 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
 }
 
 /**
- * Throw it, or fail with it, when you know the time of the next attempt. `retryAfter` is in seconds, or an HTTP date.
+ * An error to throw, or to fail with, if you know the time of the next attempt. `retryAfter` is in seconds, or an HTTP
+ * date.
  *
  * @example
  * ```ts
@@ -67,27 +69,33 @@ export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> 
   }
 }
 
-/** Throw it, or fail with it, to remove a worthless message without a dead letter. Only a `Dropped` event reports it. */
+/**
+ * An error to throw, or to fail with, to remove a worthless message without a dead letter. Only a `Dropped` event
+ * reports the message.
+ */
 export class DropError extends Data.TaggedError("DropError")<Report> {
   constructor(report: string | Report) {
     super(toReport(report))
   }
 }
 
-/** The handler exceeded `handlerTimeout` and was interrupted. The attempt counts as failed. */
+/** The error of a handler that exceeded `handlerTimeout` and was interrupted. The attempt counts as failed. */
 export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
-  /** Milliseconds. */
+  /** The time limit, in milliseconds. */
   readonly timeout: number
 }> {
   override get message() {
     const ended = `handlerTimeout: the handler did not end within ${Delay.format(this.timeout)}`
-    return `${ended}. Pass its signal to what it waits for, such as fetch(url, { signal }), or raise handlerTimeout`
+    return `${ended}. Pass the handler's signal to what the handler awaits, such as fetch(url, { signal }), or raise handlerTimeout`
   }
 }
 
-/** The codec did not decode a body in time. The attempt counts as failed: a service that the codec uses may be down. */
+/**
+ * The error of a codec that did not decode a body in time. The attempt counts as failed, because a service that the
+ * codec uses may be down.
+ */
 export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
-  /** Milliseconds. */
+  /** The time limit, in milliseconds. */
   readonly timeout: number
 }> {
   override get message() {
@@ -95,14 +103,17 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
   }
 }
 
-/** A thrown value, and what decides about its message. */
+/** A thrown value, with the facts that decide what happens to its message. */
 export interface Failure {
   readonly error: unknown
-  /** Its name; its message, with those of its causes; and its stack, which is formatted when it is first read. */
+  /**
+   * The error's name; its message, with the messages of its causes; and its stack, which is formatted when it is first
+   * read.
+   */
   readonly summary: ErrorSummary
   /** The error and its causes, the outermost first, each with its own message. */
   readonly chain?: ReadonlyArray<ErrorSummary> | undefined
-  /** Where it and its causes were thrown; `undefined` if stack traces are disabled. */
+  /** Where the error and its causes were thrown; `undefined` if stack traces are disabled. */
   readonly trace?: StackTrace.Trace | undefined
   /** Names and tags of the error and of every error in its cause chain. */
   readonly tags: ReadonlyArray<string>
@@ -110,14 +121,14 @@ export interface Failure {
   readonly permanent: boolean
   /** The error's `retryAfter` in milliseconds, at most 24 hours. */
   readonly retryAfter: Delay.Delay | undefined
-  /** Why the error's `permanent` or `retryAfter` is ignored or changed; `undefined` if it is not. */
+  /** Why the error's `permanent` or `retryAfter` is ignored or changed; `undefined` if neither is. */
   readonly problem?: string | undefined
 }
 
 /**
- * Makes a failure of any thrown value. Of the errors in its cause chain, the outermost one that has a property decides it.
- * Never throws. `now` is in milliseconds since the epoch. `trace` is the stack trace of the error.
- * Default: none.
+ * Makes a failure of any thrown value. `permanent` and `retryAfter` are each read from the outermost error of the cause
+ * chain that has the property. Never throws. `now` is in milliseconds since the epoch. `trace` is the stack trace of
+ * the error. Default: none.
  */
 export const make = (error: unknown, now: number, trace?: StackTrace.Trace): Failure => {
   const chain = causes(error)
@@ -147,10 +158,11 @@ const word = /^[A-Za-z][\w.-]{0,63}$/
 const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
 
 /**
- * Returns an error to show instead of one whose text may contain a secret. It keeps the name and the code, such as
- * `ECONNREFUSED`, of the error or its cause, but no text and no reference. `what` is what failed. Never throws.
+ * Returns an error to show instead of an error whose text may contain a secret. The new error has the name and the
+ * code, such as `ECONNREFUSED`, of the given error or its cause, but not its text, and no reference to it. `what` names
+ * the call that failed. Never throws.
  *
- * When to use: in an adapter, for errors of the program's function that gives credentials.
+ * When to use: in an adapter, for errors of the function by which the program supplies credentials.
  */
 export const withoutText = (what: string, error: unknown): Error => {
   const record = isRecord(error) ? error : {}
@@ -169,8 +181,9 @@ export const withoutText = (what: string, error: unknown): Error => {
 }
 
 /**
- * Parses a Retry-After value into milliseconds: seconds (a number or digits), an HTTP or ISO 8601 date, or a `Date`. Past
- * times give 0, times beyond 24 hours give 24 hours, anything else `undefined`. `now` is in epoch milliseconds.
+ * Parses a Retry-After value into milliseconds: seconds (a number or digits), an HTTP or ISO 8601 date, or a `Date`.
+ * For past times it returns 0, for times beyond 24 hours 24 hours, and for other values `undefined`. `now` is in epoch
+ * milliseconds.
  */
 export const parseRetryAfter = (value: unknown, now: number): Delay.Delay | undefined => {
   const millis = millisOf(value, now)

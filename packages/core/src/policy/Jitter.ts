@@ -8,18 +8,18 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
 /**
- * How delays are spread.
+ * How a backoff's delay becomes a random delay.
  *
- * - `none`: the delay itself.
+ * - `none`: always the delay itself.
  * - `full`: from 0 to the delay. It spreads best, but a retry may be immediate.
  * - `equal`: from half the delay to the delay.
- * - `decorrelated`: from the first delay to three times the previous one, whatever the backoff's growth.
+ * - `decorrelated`: from the first delay to three times the previous delay, whatever the backoff's growth.
  * - `{ proportional: p }`: the delay plus or minus the share `p` (0 to 1) of it; at the cap, only minus.
  *
- * Full and equal jitter use the formulas of https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/, such
- * as `random_between(0, min(cap, base * 2 ** attempt))`. Decorrelated jitter, there `min(cap, random_between(base, sleep *
- * 3))`, differs: the cap limits the range, and `sleep` is the previous delay before jitter, since messages do not carry the
- * drawn one.
+ * Full and equal jitter use the formulas of https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/,
+ * such as `random_between(0, min(cap, base * 2 ** attempt))`. Decorrelated jitter differs from the formula there,
+ * `min(cap, random_between(base, sleep * 3))`: the cap limits the range, and `sleep` is the previous delay before
+ * jitter, because messages do not store the drawn delay.
  */
 export type Jitter = "none" | "full" | "equal" | "decorrelated" | { readonly proportional: number }
 
@@ -46,9 +46,7 @@ const shape: OptionKind.OptionKind = {
   remedy: (value) => (share.holds(value) ? `Write { proportional: ${OptionKind.show(value)} }` : word.remedy?.(value))
 }
 
-/**
- * Returns the error of a jitter that is not one; `undefined` if it is right. `call` and `name` are those of the option.
- */
+/** Returns the error of an invalid jitter; `undefined` if it is valid. `call` and `name` name the option in the error. */
 export const refusal = (call: string, name: string, jitter: unknown): RangeError | undefined => {
   if (!OptionKind.isObject(jitter)) return OptionNames.argument(call, name, jitter, shape)
   return (

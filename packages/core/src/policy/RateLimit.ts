@@ -1,27 +1,27 @@
 /**
- * Rate limits: how many handler runs of a consumer may begin in a time. They protect a service that handlers call, such as
- * an API that allows 10 requests a second.
+ * Rate limits: how many handler runs of a consumer may begin in a period. They protect a service that handlers call,
+ * such as an API that allows 10 requests a second.
  *
- * In any window of `per` at most `max` runs begin. A run that may begin does not wait, so `max` runs may begin together.
- * The limit is exact in one consumer. Consumers do not share it, so divide it among them.
+ * In any window of `per` at most `max` runs begin. A run that may begin does not wait, so `max` runs may begin
+ * together. The limit is exact in one consumer. Consumers do not share a limit, so divide it among them.
  */
 import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** How many handler runs may begin in a time. */
+/** How many handler runs of a consumer may begin in a period. */
 export interface RateLimit {
-  /** Runs that may begin in any window of `per`. */
+  /** How many runs may begin in any window of the length `per`. */
   readonly max: number
   /** The length of the window, in milliseconds. */
   readonly per: number
 }
 
-/** Options of {@link make}. */
+/** The options of {@link make}. */
 export interface Options {
   /**
-   * How many handler runs may begin in any window. A batch is one run, and each immediate retry is another. Range: 1 to
-   * 10,000.
+   * How many handler runs may begin in any window. A batch is one run. Each rerun by `immediate` is another run. Range:
+   * 1 to 10,000.
    */
   readonly max: number
   /** Length of the window. Range: 1 ms to 24 hours; a number means milliseconds. */

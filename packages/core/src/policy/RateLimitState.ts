@@ -1,6 +1,6 @@
 /**
- * The state of a consumer's rate limit, as a pure machine: it holds when the last runs began, and the time is an argument, in
- * monotonic milliseconds.
+ * The state of a consumer's rate limit, as a pure machine. The state has the times at which the last runs began. The
+ * current time is an argument, in monotonic milliseconds.
  */
 import type { RateLimit } from "./RateLimit.ts"
 
@@ -35,7 +35,10 @@ const reversed = (run: Run | undefined): Run | undefined => {
   return result
 }
 
-/** Forgets the runs that began before the window which ends at this time. Returns the same state where there is none. */
+/**
+ * Forgets the runs that began before the window that ends at this time. Returns the same state if there are no such
+ * runs.
+ */
 export const at = ({ per }: RateLimit, state: State, now: number): State => {
   let { count, first, last } = state
   while (first !== undefined && first.at + per <= now) {
@@ -50,9 +53,9 @@ export const at = ({ per }: RateLimit, state: State, now: number): State => {
 
 /** The runs that a limit allows. */
 export interface Decision {
-  /** Runs that may begin now. */
+  /** How many runs may begin now. */
   readonly room: number
-  /** Milliseconds until one more may begin; infinite where `room` is `max`. */
+  /** Milliseconds until one more run may begin; `Infinity` if `room` is `max`. */
   readonly wait: number
 }
 

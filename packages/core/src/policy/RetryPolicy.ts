@@ -21,21 +21,21 @@ export { describe, type Description, schedule, scheduleLimit, type Step } from "
 
 /** When a message is retried, and when it is dead-lettered. See {@link Options}. */
 export interface RetryPolicy {
-  /** Attempts, the first included; `Infinity`: unlimited. */
+  /** Largest number of attempts, the first included; `Infinity`: unlimited. */
   readonly maxAttempts: number
-  /** Deliveries of a message whose handler never ends; `Infinity`: unlimited. */
+  /** Largest number of deliveries of a message whose handler never ends; `Infinity`: unlimited. */
   readonly maxDeliveries: number
-  /** Milliseconds from the first publish until a retry is due; `Infinity`: unlimited. */
+  /** Longest time from the first publish until a retry is due, in milliseconds; `Infinity`: unlimited. */
   readonly maxAge: number
-  /** Further handler runs in the same delivery. */
+  /** How often a failed handler runs again in the same delivery. */
   readonly immediate: number
-  /** The delays of retries; `undefined`: the consumer's `retryDelay`, else none. */
+  /** The delays of retries; `undefined`: the consumer's `retryDelay`, else no delay. */
   readonly backoff: Backoff.Backoff | undefined
   readonly classify: Classifier.Classifier
   readonly deadLetter: DeadLetterRouting.DeadLetterRouting
 }
 
-/** The limit of attempts, given in one of two ways. */
+/** The limit of attempts: either `maxRetries` or `maxAttempts`. */
 export type Limit =
   | {
       /** Largest number of retries of a message. Range: 0 or more, or `"unlimited"`. Default: 3. */
@@ -43,12 +43,12 @@ export type Limit =
       readonly maxAttempts?: undefined
     }
   | {
-      /** The same limit, counted with the first delivery. Range: 1 or more, or `"unlimited"`. Default: 4. */
+      /** `maxRetries` plus 1: the same limit with the first delivery. Range: 1 or more, or `"unlimited"`. Default: 4. */
       readonly maxAttempts?: number | "unlimited" | undefined
       readonly maxRetries?: undefined
     }
 
-/** Options of {@link make}. */
+/** The options of {@link make}. */
 export type Options = Limit & {
   /**
    * A message with more deliveries is dead-lettered without a handler run, because it may crash its process. If
@@ -62,17 +62,21 @@ export type Options = Limit & {
    */
   readonly maxAge?: Delay.DurationInput | undefined
   /**
-   * How often a failed handler runs again in the same delivery. It does not run again after a timeout, or when `rateLimit`
-   * is reached. Range: 0 to 10. Default: 0.
+   * How often a failed handler runs again in the same delivery. A timeout or the `rateLimit` prevents that. Range: 0 to
+   * 10. Default: 0.
    */
   readonly immediate?: number | undefined
   /** Delays of retries, such as `exponential("1 second")`. Default: the consumer's `retryDelay`, else 0. */
   readonly backoff?: Backoff.Backoff | undefined
   /**
-   * Which errors are not retried, or do not count. Default: none, except errors with `permanent`, and `DropError`.
+   * Which errors are not retried, or not counted by consumer backoff. Default: none, except errors with `permanent`,
+   * and `DropError`.
    */
   readonly classify?: Classifier.Options | undefined
-  /** Name of the dead-letter queue, `"discard"` for none, or an object as below. Default: `<queue>.dlq`. */
+  /**
+   * Name of the dead-letter queue, `"discard"` for none, or an object with `queue`, `routes`, `redact`. Default:
+   * `<queue>.dlq`.
+   */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 
@@ -109,17 +113,17 @@ const kinds: OptionNames.Of<Options> = {
   deadLetter: true
 }
 
-/** The retries of a policy without a limit. */
+/** The default of `maxRetries`, if `maxAttempts` is not given either. */
 export const defaultMaxRetries = 3
 
 /** The default of `maxDeliveries` beyond the attempts. */
 const crashes = 10
 
 /**
- * Builds a policy.
+ * Builds a retry policy.
  *
- * @throws RangeError when an option is unknown or out of range, both limits are given, `backoff` is not built, or a queue's
- * name is empty
+ * @throws RangeError when an option is unknown or out of range, both `maxRetries` and `maxAttempts` are given,
+ * `backoff` was not made by a function of `Backoff`, or the name of a dead-letter queue is empty
  *
  * @example
  * ```ts
@@ -152,7 +156,7 @@ export const make = (options: Options = {}): RetryPolicy => {
 /**
  * Returns a built policy unchanged, or builds one from options.
  *
- * @throws RangeError when the input is neither
+ * @throws RangeError when the input is neither a built policy nor valid options
  */
 export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
 
@@ -193,25 +197,25 @@ export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyAr
 /** The delivery that {@link decide} decides about. Delays and ages are in milliseconds. */
 export interface RetryContext {
   readonly queue: string
-  /** Deliveries of the message so far, this one included. */
+  /** How often the message was delivered, this time included. */
   readonly attempts: number
   /** Time since the first publish. */
   readonly age: number
-  /** The delay of an explicit `retry` or `retryAll`. */
+  /** The delay that the handler gave to `retry` or `retryAll`. */
   readonly delay: Delay.Delay | undefined
   /** Whether the handler called `retry` or `retryAll`: then the failure's classification does not matter. */
   readonly asked: boolean
-  /** `undefined` when the handler succeeded. */
+  /** The failure of the message; `undefined` if the handler succeeded. */
   readonly failure: Failure | undefined
   /** The consumer's `retryDelay`. */
   readonly defaultDelay: Delay.Delay | undefined
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** A random number from 0 (inclusive) to 1 (exclusive). */
   readonly random: number
 }
 
 /**
- * Returns the settlement of a message that is not retried, for this reason: a dead letter, or a drop if the policy keeps none.
- * Both keep the redacted stack trace of the failure.
+ * Returns the settlement of a message that is not retried, for this reason: a dead letter, or a drop if the policy
+ * keeps no such dead letter. Both keep the redacted stack trace of the failure.
  */
 export const giveUp = (
   policy: RetryPolicy,
@@ -235,8 +239,9 @@ const explicit: DeadLetterRouting.Thrown = {
 /**
  * Decides the settlement of a delivery that failed, or whose handler called `retry`.
  *
- * In this order: a failure classified `drop` or `dead-letter`; the limit of attempts; the limit of age; else a retry. Its
- * delay is the first of: the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0.
+ * It checks in this order: a failure classified `drop` or `dead-letter`, the limit of attempts, the limit of age. If
+ * none applies, it returns a retry. The delay of the retry is the first that exists: the delay that the handler gave,
+ * the failure's `retryAfter`, the backoff's delay, the consumer's `retryDelay`, 0.
  */
 export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.Settlement => {
   const { asked, attempts, failure, queue } = context
@@ -259,13 +264,13 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
 }
 
 /**
- * The default of Cloudflare Queues: 3 immediate retries.
+ * The default policy of Cloudflare Queues: 3 retries without delay.
  * https://developers.cloudflare.com/queues/configuration/batching-retries/
  */
 export const cloudflareQueues: RetryPolicy = make({ maxRetries: 3 })
 
 /**
- * The default of NSQ's clients: 5 attempts, requeued after 90 s x attempts, at most 15 minutes.
+ * The default policy of NSQ's clients: 5 attempts, each retried after 90 s x attempts, at most 15 minutes.
  * https://github.com/nsqio/go-nsq (Config: DefaultRequeueDelay, MaxRequeueDelay, MaxAttempts)
  */
 export const nsqRequeue: RetryPolicy = make({
@@ -274,8 +279,8 @@ export const nsqRequeue: RetryPolicy = make({
 })
 
 /**
- * A schedule of webhook senders: retries after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, spread by 10 %.
- * https://docs.svix.com/retries
+ * A schedule of webhook senders: retries after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each longer or shorter by
+ * up to 10 %. https://docs.svix.com/retries
  */
 export const webhookSender: RetryPolicy = make({
   maxRetries: 7,
@@ -285,7 +290,8 @@ export const webhookSender: RetryPolicy = make({
 })
 
 /**
- * A growing retry as with Spring AMQP on RabbitMQ: 10 retries, after 1 s, then 1.5 times as long each, at most 1 minute.
+ * A growing retry as with Spring AMQP on RabbitMQ: 10 retries, the first after 1 s, each further one after 1.5 times
+ * the last delay, at most 1 minute.
  * https://docs.spring.io/spring-amqp/reference/amqp/resilience-recovering-from-errors-and-broker-failures.html
  */
 export const rabbitMqGrowing: RetryPolicy = make({

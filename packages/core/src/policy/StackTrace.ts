@@ -6,9 +6,9 @@ import type { ErrorSummary } from "../message/Metadata.ts"
 import * as StackText from "../message/StackText.ts"
 import { chainLimit, isError, isRecord, read, summarizeCause } from "./internal/thrown.ts"
 
-/** One error of a trace. Its `stack` has its own frames only. */
+/** One error of a trace. Its `stack` has the frames of this error only. */
 export interface Part extends ErrorSummary {
-  /** Its relation to the thrown error, for example `caused by`; empty for the thrown error itself. */
+  /** The relation of this error to the thrown error, for example `caused by`; empty for the thrown error itself. */
   readonly label: string
 }
 
@@ -30,13 +30,13 @@ const noise = /[\\/]node_modules[\\/](?:@requeue|effect)[\\/]|[( ]node:|\((?:nat
 /** The name of the function that calls handlers: the frames from there on are left out, wherever this library lies. */
 const caller = "requeueCallsHandler"
 
-/** The stack trace of a thrown value. */
+/** Returns the stack trace of a thrown value. */
 export const of = (error: unknown): Trace => {
   let known: ReadonlyArray<Part> | undefined
   return () => (known ??= partsOf(error))
 }
 
-/** The summary with this stack, which is made when it is first read. */
+/** Returns the summary of an error with a stack, which `makeStack` makes when it is first read. */
 export const traced = ({ message, name }: ErrorSummary, makeStack: () => string | undefined): ErrorSummary => {
   let known: { readonly stack: string | undefined } | undefined
   return {
@@ -52,11 +52,14 @@ export const traced = ({ message, name }: ErrorSummary, makeStack: () => string 
   }
 }
 
-/** The summary as plain data: its stack is read now, and its error is not kept in memory. */
+/** Returns the summary as plain data: the stack is read now, and the error is not kept in memory. */
 export const plain = ({ message, name, stack }: ErrorSummary): ErrorSummary =>
   stack === undefined ? { name, message } : { name, message, stack }
 
-/** The trace as text: the frames of the thrown error, then each cause with its own. `undefined` if it is empty. */
+/**
+ * Returns a trace as text: the frames of the thrown error, then each cause with its frames. `undefined` if the trace is
+ * empty.
+ */
 export const render = (parts: ReadonlyArray<Part>): string | undefined => {
   const lines = parts.flatMap(({ label, message, name, stack = "" }) => [
     ...(label === ""

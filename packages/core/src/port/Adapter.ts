@@ -9,7 +9,7 @@ import type { ConfigurationError } from "../options/ConfigurationError.ts"
 import type { Inspection, Plan } from "./Plan.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** The adapter's own options as plain JSON, which the adapter checks. They override those of the URL. */
+/** The adapter's own options as plain JSON, which the adapter checks. They override the options in the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
 /** The names of the options of `connect`. The error for an unknown adapter option uses them to recognise a misplaced option. */
@@ -37,11 +37,14 @@ export interface Operator {
   readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
   /** Compares the plan with the server's objects. It changes nothing. */
   readonly inspect: (request: PlanRequest) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
-  /** Creates missing objects, as the first consumer would. Fails with `QueueMismatch` if one has other settings. */
+  /**
+   * Creates missing objects, as the first consumer would. Fails with `QueueMismatch` if an existing object has other
+   * settings.
+   */
   readonly create: (request: PlanRequest) => Effect.Effect<void, BrokerError | ConfigurationError>
   /**
-   * Pauses or resumes a queue: while it is paused, the broker accepts messages for it and delivers none. Returns the errors
-   * of the parts of the broker that did not change. Default: unsupported.
+   * Pauses or resumes a queue: while it is paused, the broker accepts messages for it and delivers none. Returns the
+   * errors of those parts of the broker that did not change. Default: unsupported.
    */
   readonly setPaused?:
     | ((
@@ -64,11 +67,17 @@ export interface Operations {
 
 /** An adapter; its package exports it as `adapter`. */
 export interface Adapter {
-  /** The URL schemes that it supports, without the colon, for example `["amqp", "amqps"]`. */
+  /** The URL schemes that the adapter supports, without the colon, for example `["amqp", "amqps"]`. */
   readonly schemes: ReadonlyArray<string>
-  /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
+  /**
+   * Makes a broker from a URL with one of the adapter's schemes. Errors name the wrong part or option, and contain no
+   * password.
+   */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /** Whether its queues exist only in the process that opens them. Operators see a remark. Default: false. */
+  /**
+   * Whether the adapter's queues exist only in the process that opens them. The commands for operators then show a
+   * remark. Default: false.
+   */
   readonly inProcess?: boolean | undefined
   /** Plans and creates queues. Default: unsupported. */
   readonly operations?: Operations | undefined

@@ -11,13 +11,13 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 /** The queue to describe. */
 export interface Request {
   readonly queue: string
-  /** The policy of its consumers. Brokers with a separate place per delay need its delays. */
+  /** The policy of the queue's consumers. Brokers that keep each delay in a separate place need the policy's delays. */
   readonly retry: RetryPolicy
 }
 
 /** Delayed messages that are due about the same time. */
 export interface Due {
-  /** They are due within this many milliseconds. */
+  /** The messages are due within this many milliseconds. */
   readonly within: number
   readonly count: number
 }
@@ -27,7 +27,7 @@ export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered"
 
 /** The waiting messages of a queue. A figure that the broker cannot report is `undefined`; see `remarks`. */
 export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isMissing" | "isPaused" | "missing"> {
-  /** The delayed messages by due time, soonest first; no count is 0. */
+  /** The delayed messages by due time, soonest first, without empty groups. */
   readonly backoff: ReadonlyArray<Due> | undefined
   /** Messages that the broker keeps because their queue was missing when they were due; 0 on brokers that keep none. */
   readonly undelivered: number | undefined
@@ -61,7 +61,10 @@ const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Co
   return { ...all, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
 }
 
-/** Groups delayed messages by due time: within 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. `waits` are milliseconds. */
+/**
+ * Groups delayed messages by due time: within 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. `waits` are the remaining
+ * delays, in milliseconds.
+ */
 export const group = (waits: Iterable<number>): ReadonlyArray<Due> => {
   const counted = new Map<number, number>()
   for (const wait of waits) {
@@ -73,7 +76,7 @@ export const group = (waits: Iterable<number>): ReadonlyArray<Due> => {
 
 const steps = [1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000]
 
-/** Merges groups: each `within` once, soonest first, without empty ones. */
+/** Merges groups with the same `within`. The result is sorted, soonest first, and has no empty groups. */
 export const sum = (parts: ReadonlyArray<Due>): ReadonlyArray<Due> => {
   const counted = new Map<number, number>()
   for (const { count, within } of parts) counted.set(within, (counted.get(within) ?? 0) + count)

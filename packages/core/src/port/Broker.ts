@@ -1,34 +1,35 @@
 /**
- * The port: an adapter implements {@link Service}. It fits push with credit (RabbitMQ, NSQ), polling with leases (SQS),
- * brokers without headers, and batch settlement.
+ * The port: an adapter implements {@link Service}. The port suits brokers that push messages up to a credit (RabbitMQ,
+ * NSQ) or are polled and give leases (SQS), brokers without headers, and batch settlement.
  *
  * Every adapter MUST keep these rules:
  *
  * 1. `publish` succeeds only when the broker has confirmed every message and routed each of them.
  * 2. A settlement that publishes a copy (a delayed retry, a dead letter) settles the original only after the broker has
- *    confirmed the copy. From then on the settlement has succeeded: if the broker redelivers the original, the adapter acks
- *    it on arrival, whatever settlement the core asks for. It publishes no copy for a delivery whose lease or connection is
- *    known to be lost: another consumer may have the message.
- * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
- *    the caller's mistake and MUST NOT reach the broker.
+ *    confirmed the copy. From then on the settlement has succeeded: if the broker redelivers the original, the adapter
+ *    acks it on arrival, whatever settlement the core asks for. The adapter publishes no copy for a delivery whose
+ *    lease or connection is known to be lost: another consumer may have the message.
+ * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery
+ *    is the caller's mistake and MUST NOT reach the broker.
  * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A
  *    delivery that is not `lost` is still unsettled, and the core settles it again, perhaps differently.
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any later settlement.
  *    Deliveries that were already on their way may still arrive; the core buffers them.
  * 6. The adapter reconnects without the core's help: it redeclares what it needs, and resumes with the last credit.
- *    Where deliveries end with their connection, it calls `onReconnect`. Meanwhile `subscribe` waits for the connection, or
- *    tries again. It also redeclares a queue that is deleted under a subscription, with pauses between failed attempts.
- * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the others
- *    return the deliveries with an error.
+ *    Where deliveries end with their connection, it calls `onReconnect`. Without a connection, `subscribe` waits or
+ *    tries again. The adapter also redeclares a queue that is deleted during a subscription, with pauses between failed
+ *    attempts.
+ * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the
+ *    others return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep a message that long, the delivery has
  *    `metadata.notBefore`, so the core can return it.
- * 9. `connection` is the state of the broker, not of single queues. It is `down` from the moment a loss is noticed until
- *    the broker can be reached again, even where deliveries outlive connections. Every loss changes `since`. The call sends
- *    nothing and returns at once.
- * 10. `identify` names the copy of every message that the adapter delivers, see {@link Subscription.identify}. It returns
- *     `undefined` only for a message that neither the broker nor the adapter can distinguish from another one.
- * 11. The `headers` and `native` facts of a delivery are frozen, and no other code writes to its `body`: handlers and hooks
- *     get the same objects.
+ * 9. `connection` is the state of the broker, not of single queues. The state is `down` from the moment a loss is
+ *    noticed until the broker can be reached again, even where deliveries outlive connections. Every loss changes
+ *    `since`. A call of `connection` sends nothing and returns at once.
+ * 10. `identify` names the copy of every message that the adapter delivers, see {@link Subscription.identify}. It
+ *     returns `undefined` only for a message that neither the broker nor the adapter can distinguish from another one.
+ * 11. The `headers` and `native` facts of a delivery are frozen, and no other code writes to its `body`: handlers and
+ *     hooks get the same objects.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -64,8 +65,8 @@ export interface SubscribeOptions {
    */
   readonly onReconnect: (isGone?: (delivery: Delivery) => boolean) => void
   /**
-   * Called when the broker refuses a settlement after `settle` reported success. The core only reports it: the broker
-   * redelivers the message, or it is lost. For brokers that do not confirm settlements.
+   * Called when the broker refuses a settlement after `settle` reported success. Only brokers that do not confirm
+   * settlements need it. The core only reports the refusal: the broker redelivers the message, or the message is lost.
    */
   readonly onRefused?: ((refused: Refused) => void) | undefined
 }
@@ -86,12 +87,12 @@ export interface SettleRequest {
 /**
  * Why a delivery could not be settled. The adapter decides it; the core never infers it from the error.
  *
- * - `lost`: its lease or its connection is lost. The broker redelivers the message.
+ * - `lost`: the delivery's lease or connection is lost. The broker redelivers the message.
  * - `transient`: nothing happened, for a reason that affects other messages too, such as throttling, an alarm, or no
  *   connection for copies. The core pauses all settlements but one, and retries.
  * - `unknown`: the broker did not answer, so the settlement may have happened. The core proceeds as with `transient`.
- * - `rejected`: the broker refuses this settlement of this message: its copy is too large, cannot be encoded, has no queue,
- *   or is forbidden. The core tries a smaller copy or another way; other messages do not wait.
+ * - `rejected`: the broker refuses this settlement of this message: its copy is too large, cannot be encoded, has no
+ *   queue, or is forbidden. The core tries a smaller copy or another way; other messages do not wait.
  */
 export type Fate = "lost" | "transient" | "unknown" | "rejected"
 
@@ -129,7 +130,7 @@ export const fateOf = ({ reason }: BrokerError): Fate => fates[reason]
 
 /** A running subscription. */
 export interface Subscription {
-  /** Sets how many deliveries may be unsettled at any time. It is 0 until the first call. */
+  /** Sets how many deliveries may be unsettled at any time. The number is 0 until the first call. */
   readonly credit: (limit: number) => void
   /** Settles deliveries, and returns those that it could not settle. */
   readonly settle: (requests: ReadonlyArray<SettleRequest>) => Effect.Effect<ReadonlyArray<SettleFailure>>
@@ -145,13 +146,14 @@ export interface Subscription {
    */
   readonly identify: (delivery: Delivery) => string | undefined
   /**
-   * Whether every retry publishes a copy, even one without a delay. If so, a message that is redelivered during its retry
-   * has lost its lease, and waits for the outcome. Default: it may be the retry itself.
+   * Whether every retry publishes a copy, even one without a delay. If true, a message that is redelivered during its
+   * retry has lost its lease, and waits for the outcome of the retry. Default: false, so the redelivery may be the
+   * retry itself.
    */
   readonly copiesRetries?: boolean | undefined
   /**
-   * Why the broker does not deliver the queue's messages although it seems reachable; `undefined` while it does deliver.
-   * The call sends nothing and returns at once. Default: no trouble.
+   * Why the broker does not deliver the queue's messages although the connection seems up; `undefined` while the broker
+   * delivers. The call sends nothing and returns at once. Default: no trouble.
    */
   readonly trouble?: (() => Trouble | undefined) | undefined
 }
@@ -159,7 +161,7 @@ export interface Subscription {
 /** A message as the next consumer would see it. */
 export interface BrowsedMessage {
   readonly delivery: Delivery
-  /** When it is due, in epoch milliseconds by its sender's clock; `undefined` where unknown. */
+  /** When the message is due, in epoch milliseconds by the sender's clock; `undefined` if unknown. */
   readonly due: number | undefined
 }
 
@@ -167,11 +169,14 @@ export interface BrowsedMessage {
 export interface BrowseOptions {
   /** The queue to browse. */
   readonly queue: string
-  /** Messages that are ready, or delayed ones. */
+  /** Whether to browse the ready messages or the delayed messages. */
   readonly from: "ready" | "delayed"
-  /** The policy of the queue's consumers. Brokers with a separate place per delay need it. Default: no such places. */
+  /**
+   * The policy of the queue's consumers. Brokers that keep each delay in a separate place need it to find these places.
+   * Default: none are browsed.
+   */
   readonly retry?: RetryPolicy | undefined
-  /** The most messages to hold at a time. The broker may allow fewer: then `isWhole` is false at the end. */
+  /** The most messages to hold at a time. If the broker allows fewer, `isWhole` is false at the end. */
   readonly limit: number
 }
 
@@ -179,44 +184,47 @@ export interface BrowseOptions {
 export interface Coverage {
   /** Whether every message that waited from the beginning to the end was shown. */
   readonly isWhole: boolean
-  /** Messages that the broker hides after held ones of their group; `undefined` where unknown. */
+  /**
+   * The number of messages that the broker hides because earlier messages of their group are held; `undefined` if
+   * unknown.
+   */
   readonly hidden: number | undefined
 }
 
 /**
- * Shows the messages of a queue page by page, and removes chosen ones. A message that was shown is held: no consumer gets
- * it until it is removed or returned. Closing the scope returns all held messages unchanged, to their places.
+ * Shows the messages of a queue page by page, and removes chosen ones. A message that was shown is held: no consumer
+ * gets it until it is removed or returned. Closing the scope returns all held messages unchanged, to their positions.
  */
 export interface Browser {
   /**
-   * Returns up to `count` further messages, oldest first where the broker has an order. Empty: none arrived in time; a later
-   * call may return more. For delayed messages, it first returns the previous page to the broker, because they may be due
-   * soon: remove messages before the next call.
+   * Returns up to `count` further messages, oldest first where the broker has an order. An empty list means that none
+   * arrived in time; a later call may return more. Of delayed messages, a call first returns the previous page to the
+   * broker, because its messages may be due soon: remove messages before the next call.
    *
-   * Fails with `ConnectionLost` or `LeaseLost` when consumers may have the held messages. The next call then reopens the
-   * queue and shows again what was not removed, under the same `identify` name.
+   * Fails with `ConnectionLost` or `LeaseLost` when consumers may have the held messages. The next call then reopens
+   * the queue, and shows all messages again that were not removed, under the same `identify` names.
    */
   readonly next: (count: number) => Effect.Effect<ReadonlyArray<BrowsedMessage>, BrokerError>
   /**
-   * Removes held messages for good, in bounded time. Returns those that may not be removed, with their fates: `lost` for a
-   * message that is no longer held.
+   * Removes held messages for good, in bounded time. Returns the messages that are perhaps not removed, with their
+   * fates: `lost` for a message that is no longer held.
    */
   readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /** Names a copy as {@link Subscription.identify} does, across all reopenings of this browser. */
   readonly identify: (delivery: Delivery) => string | undefined
-  /** Returns how much was shown. Call it once `next` has returned nothing. */
+  /** Returns how much of the queue was shown. Call it after `next` has returned an empty list. */
   readonly browsed: () => Coverage
 }
 
 /**
  * Functions for operators. Dead-letter queues are queues like any other. If only some parts of the broker answer, the
- * functions use those, and `counts` names the missing parts. They fail if none answers.
+ * functions use these parts, and `counts` names the missing parts. The functions fail if no part answers.
  */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
   /**
-   * Opens a browser on a queue. It creates nothing, and shows nothing of a missing queue. It extends leases. Of a shown
-   * message it keeps only what returning or removing it needs: there may be 100,000.
+   * Opens a browser on a queue. The browser creates nothing, shows nothing of a missing queue, and extends leases. It
+   * may show 100,000 messages, so it keeps only what it needs to return or remove each of them.
    *
    * Fails with `Unsupported` for delayed messages, unless `capabilities.delayedMessages` is true.
    */
@@ -228,13 +236,17 @@ export interface Admin {
    * Messages in flight stay. It fails when the removal is uncertain.
    */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
-  /** Whether two names are one queue, such as a name and an address. It may ask the broker. Default: equal text. */
+  /**
+   * Returns whether two names are one queue, such as a name and an address. The call may ask the broker. Default: equal
+   * text.
+   */
   readonly isSame?: ((one: string, other: string) => Effect.Effect<boolean, BrokerError>) | undefined
   /** Returns the whole backlog. Operators call it, so it may be slower than `counts`. Default: the figures of `counts`. */
   readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
   /**
-   * Returns an upper bound of the queue's delayed messages, for brokers whose queues share the places of their delays, so
-   * `counts` cannot separate them; `browse` can. `undefined`: unknown. Default: unknown.
+   * Returns an upper bound of the number of the queue's delayed messages; `undefined` if unknown. It is for brokers
+   * that keep the delayed messages of several queues in one place: only `browse` can separate them, not `counts`.
+   * Default: unknown.
    */
   readonly delayedAtMost?: ((queue: string) => Effect.Effect<number | undefined, BrokerError>) | undefined
 }
@@ -245,21 +257,21 @@ export interface Service {
   /** Returns the connection as the adapter last saw it. */
   readonly connection: () => Connection
   /**
-   * Sends any request to the broker, and fails if no answer comes. `connect` calls it, unless `waitForBroker` is 0. For
-   * brokers without a connection to open. Default: making the service has already reached the broker.
+   * Sends any request to the broker, and fails if no answer comes. `connect` calls it, unless `waitForBroker` is 0. It
+   * is for brokers without a connection to open. Default: making the service has already reached the broker.
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**
-   * Publishes all messages, or fails. The core calls it for every send. If it returns a `Direct` effect, the core runs it
-   * without a fiber.
+   * Publishes all messages, or fails. The core calls it for every send. If it returns a `Direct` effect, the core runs
+   * it without a fiber.
    *
-   * The error's `entries` report the outcome of each message; make it with `BrokerError.ofBatch`. Without entries, no
-   * message was published, unless the error's reason leaves that open. If a publish is
+   * The error's `entries` report the outcome of each message; `BrokerError.ofBatch` makes such an error. An error
+   * without entries means that no message was published, unless its reason leaves that open. If a publish is
    * interrupted, it should fail at once with an error whose `entries` name the unsent messages, for example by
    * `Effect.onInterrupt` around the whole effect. Without that error, every message may have been published.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
-  /** Delivers messages until the scope closes, which returns unsettled ones. */
+  /** Delivers messages until the scope closes. Closing returns unsettled messages to the queue. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin
 }

@@ -48,14 +48,14 @@ const doubtful: ReadonlySet<Reason> = new Set(["ConnectionLost", "Timeout"])
 
 /** The outcome of one message of a batch. Only a `failed` message can be resent without risk of a duplicate. */
 export interface Entry {
-  /** The message's id; `undefined` in an adapter's own error. */
+  /** The message's id; `undefined` in an error that an adapter has made. */
   readonly id?: string | undefined
   readonly status: "sent" | "failed" | "unknown"
-  /** Why it is not `sent`. */
+  /** Why the message is not `sent`. */
   readonly error?: BrokerError | undefined
 }
 
-/** An operation that the broker refused or did not answer. */
+/** The error of an operation that the broker refused or did not answer. */
 export class BrokerError extends Data.TaggedError("BrokerError")<{
   /** The broker's name, for example `memory`. */
   readonly broker: string
@@ -65,11 +65,11 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   readonly queue?: string | undefined
   /** The problem, with the broker's limit if there is one. */
   readonly detail: string
-  /** How to solve it. */
+  /** How to solve the problem. */
   readonly remedy?: string | undefined
   /**
-   * Of a failed connection: whether only a change of the configuration helps, such as for an untrusted certificate. `connect`
-   * then does not wait for the broker. Default: `false`.
+   * Of a failed connection: whether only a change of the configuration helps, for example because a certificate is not
+   * trusted. `connect` then does not wait for the broker. Default: `false`.
    */
   readonly isMisconfigured?: boolean | undefined
   /** The driver's own error. */
@@ -97,7 +97,10 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
  */
 export const isDoubtful = ({ reason }: BrokerError): boolean => doubtful.has(reason)
 
-/** Returns the error of an operation tried twice; `undefined`: confirmed. If the first outcome is unknown, it stays so. */
+/**
+ * Returns the error of an operation that was tried twice; `undefined` if the second try succeeded. If both failed and
+ * the outcome of the first is unknown, it returns the first error.
+ */
 export const ofRepetition = (
   first: BrokerError | undefined,
   second: BrokerError | undefined
@@ -113,8 +116,9 @@ const withEntries = (error: BrokerError, entries: ReadonlyArray<Entry>): BrokerE
 }
 
 /**
- * Returns the error of a publish from the errors of its messages in order (`undefined`: confirmed): the first one, with an
- * entry for each message. `undefined` when all are confirmed.
+ * Returns the error of a publish: the first error of its messages, with an entry for each message. `errors` has the
+ * error of each message in order, or `undefined` if the message was confirmed. Returns `undefined` if all were
+ * confirmed.
  *
  * When to use: in an adapter, for the error of `publish`.
  *
@@ -131,7 +135,7 @@ export const ofBatch = (errors: ReadonlyArray<BrokerError | undefined>): BrokerE
   return first === undefined || errors.length === 1 ? first : withEntries(first, errors.map(entryOf))
 }
 
-/** Returns the error of a batch with an entry for each id, even if the adapter gave none. */
+/** Returns the error of a batch with an entry for each id, even if the adapter's error has no entries. */
 export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerError => {
   const { entries } = error
   const given = entries?.length === ids.length ? entries : undefined

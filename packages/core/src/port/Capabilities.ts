@@ -1,6 +1,6 @@
 /**
- * Capabilities: what a broker can do, as its adapter declares it. The core reads them when a consumer is built, the
- * conformance suite selects its cases by them, and users can read them.
+ * Capabilities: what a broker can do, as its adapter declares it. The core reads the capabilities when a consumer is
+ * built. The conformance suite selects its cases by them.
  */
 import * as Delay from "../message/Delay.ts"
 
@@ -40,11 +40,17 @@ export interface Capabilities {
   readonly uncountedRelease: boolean
   /** Whether messages of any producer can have text headers. */
   readonly headers: boolean
-  /** Whether the history has every failed attempt. Otherwise it lacks those whose retry returned the original. */
+  /**
+   * Whether the history has every failed attempt. Otherwise it lacks the attempts whose retry returned the original
+   * message.
+   */
   readonly historyOnRetry: boolean
   /** The largest body, in bytes. */
   readonly maxBodySize: number
-  /** Bytes of the largest body possible for some content; the adapter refuses the rest. Default: `maxBodySize`. */
+  /**
+   * The largest body in bytes for content that needs no encoding, such as text. The adapter refuses other bodies above
+   * `maxBodySize`. Default: `maxBodySize`.
+   */
   readonly maxTextSize?: number | undefined
   /**
    * Whether a delivery ends with its connection: its message is redelivered, and `onReconnect` is called. Otherwise it
@@ -55,7 +61,10 @@ export interface Capabilities {
   readonly lease: Lease | undefined
   /** Whether undelayed messages are delivered in publish order. A message returned without a delay precedes later ones. */
   readonly ordered: boolean
-  /** How many settlements the core gathers for one call. The adapter must split longer lists, such as those of a large batch. */
+  /**
+   * How many settlements the core gathers for one call of `settle`. The adapter must split longer lists, such as the
+   * list of a large batch.
+   */
   readonly settleBatch: number
   /** How long a settlement may wait for others, in milliseconds. */
   readonly settleWait: number
@@ -63,7 +72,7 @@ export interface Capabilities {
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
   /** How to make the missing counts available: a sentence without a full stop. Default: impossible. */
   readonly countsRemedy?: string | undefined
-  /** Whether `delayedAtMost` bounds delayed messages that `counts` cannot count. Default: false. */
+  /** Whether `delayedAtMost` returns an upper bound of the delayed messages that `counts` cannot count. Default: false. */
   readonly boundsDelayed?: boolean | undefined
   /** Whether `counts` reports a missing queue. Default: false. */
   readonly tellsMissing?: boolean | undefined
@@ -84,8 +93,8 @@ export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
 
 /**
- * Returns two sentences, the last without a full stop: that the broker does not report whether redriven letters were handled,
- * and which option changes that. `undefined` if no option is needed, or none helps.
+ * Returns a text for operators: that the broker does not report whether redriven letters were handled, and which option
+ * changes that. The last sentence has no full stop. `undefined` if no option is needed, or none helps.
  */
 export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
   countsRemedy &&

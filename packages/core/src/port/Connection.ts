@@ -10,7 +10,10 @@ export interface Connection {
   readonly because?: string | undefined
 }
 
-/** Combines connections that are all needed: up since the last came up, or down since the first went down. */
+/**
+ * Combines connections that are all needed. The result is up since the last one came up, or down since the first one
+ * went down.
+ */
 export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Connection =>
   others.reduce((one, other) => {
     if (one.state !== other.state) return one.state === "down" ? one : other
@@ -21,7 +24,7 @@ export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Co
 /** Keeps the state of a connection, and the time at which it changed. */
 export interface Tracker {
   readonly current: () => Connection
-  /** Sets the state and why it is down. Setting the same state again keeps its time. */
+  /** Sets the state, and why the connection is down. Setting the same state again keeps its time. */
   readonly set: (state: Connection["state"], because?: string) => void
 }
 

@@ -9,12 +9,18 @@ export interface Counts {
   readonly inFlight: number | undefined
   /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
-  /** Whether a consumer or a browser may hold messages, for brokers that report this but not `inFlight`. Default: by `inFlight`. */
+  /**
+   * Whether a consumer or a browser may hold messages, for brokers that report this but not `inFlight`. Default: read
+   * `inFlight` instead.
+   */
   readonly isRead?: boolean | undefined
-  /** Whether the queue is missing; counting does not create it. Default: it exists, or that is unknown (`tellsMissing`). */
+  /**
+   * Whether the queue is missing; counting does not create it. Default: false, or unknown if the capability
+   * `tellsMissing` is false.
+   */
   readonly isMissing?: boolean | undefined
   /** Whether an operator has paused the queue: the broker delivers none of its messages. Default: false. */
   readonly isPaused?: boolean | undefined
-  /** Errors of the parts of the broker that did not answer; the figures leave them out. Default: none. */
+  /** The errors of the parts of the broker that did not answer. The figures do not include these parts. Default: none. */
   readonly missing?: ReadonlyArray<BrokerError> | undefined
 }

@@ -5,7 +5,7 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** How a broker meets a requirement. `Clamped`: only with a shorter delay; `from` and `to` are in milliseconds. */
+/** How a broker meets a requirement. `Clamped`: a delay of `from` milliseconds is shortened to `to` milliseconds. */
 export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }
@@ -14,7 +14,7 @@ export type Support =
 
 /** The result for one requirement. */
 export interface Finding {
-  /** The field that requires it, for example `retry.backoff`. */
+  /** The option or policy field that has the requirement, for example `retry.backoff`. */
   readonly field: string
   readonly support: Support
 }
@@ -91,13 +91,13 @@ const ownDeadLetters = (queue: string): Finding => ({
   support: {
     _tag: "Impossible",
     why: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
-    remedy: `Name another queue, or none for ${queue}.dlq`
+    remedy: `Set deadLetter to another queue, or remove it to use ${queue}.dlq`
   }
 })
 
 /**
- * Checks each requirement against the capabilities. Given the queue's name, it also reports a queue that is its dead-letter
- * queue as impossible.
+ * Checks each requirement against the capabilities. If `queue` is given, it also checks that the queue is not its own
+ * dead-letter queue.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * The dead-letter queues that a program knows from the policies of its consumers and its config file, for one connected
- * broker. Names by convention, such as `orders.dlq` or `orders.dlq.parked`, are always known.
+ * Records the dead-letter queues of a connected broker, from the policies of the program's consumers and its config
+ * file. Names by convention, such as `orders.dlq` or `orders.dlq.parked`, are always known.
  */
 import * as Effect from "effect/Effect"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
@@ -23,8 +23,8 @@ export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPoli
 const running = new WeakMap<Service, Map<string, Set<ReadonlyArray<string>>>>()
 
 /**
- * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue if they
- * differ; the queue of a dead letter then depends on chance.
+ * Records a running consumer until `end` is called. `others` are the dead-letter queues of another consumer of the same
+ * queue, if they differ. The queue of a dead letter then depends on which consumer makes it.
  */
 export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) => {
   add(broker, queue, retry)
@@ -38,7 +38,7 @@ export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPo
   return { others, end: () => void consumers.delete(names) }
 }
 
-/** Returns the dead-letter queues of a queue, by the default policy if no policy of it is known. */
+/** Returns the dead-letter queues of a queue by its known policy, or by the default policy if none is known. */
 export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<string> =>
   known.get(broker)?.get(queue) ?? RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
 
@@ -56,7 +56,10 @@ const firstSame = (broker: Service, names: Iterable<string>, name: string) =>
     return undefined
   })
 
-/** Whether letters in `name` may come from the queue, by its known policy or, without one, the default policy. */
+/**
+ * Whether dead letters in `name` may come from `queue`, by the known policy of `queue` or, if none is known, by the
+ * default policy.
+ */
 export const isOrigin = (broker: Service, name: string, queue: string): Effect.Effect<boolean, BrokerError> =>
   Effect.gen(function* () {
     const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()

@@ -1,5 +1,5 @@
 /**
- * Log lines. Errors of the program's own logger are ignored, because they would end the code that logs.
+ * Writes log lines. Errors of the program's own logger are ignored, because they would end the code that logs.
  *
  * When to use: in core and in adapters, instead of `Effect.log*`.
  */

@@ -9,9 +9,9 @@ export interface PlannedObject {
   /** The kind, in the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
   readonly kind: string
   readonly name: string
-  /** Its arguments or attributes, as text. */
+  /** The arguments or attributes of the object, as text. */
   readonly details: string
-  /** Its group, such as that of the objects that all queues share. A group is printed as one object. */
+  /** The object's group, such as the objects that all queues share. A group is printed as one object. */
   readonly group?: string
 }
 
@@ -35,7 +35,10 @@ export interface Plan {
   readonly flows: ReadonlyArray<Flow>
   /** How many objects delays outside the policy may add, and when, in words. Default: none. */
   readonly growth?: string | undefined
-  /** The worst lateness of the policy's delays, in words, if the broker rounds them up by much. Default: it does not. */
+  /**
+   * The worst lateness of the policy's delays, in words, if the broker rounds them up by much. Default: it rounds by
+   * little or not at all.
+   */
   readonly lateness?: string | undefined
   /** Remarks for users. */
   readonly notes: ReadonlyArray<string>
@@ -75,7 +78,7 @@ export const grouped = (objects: ReadonlyArray<Shown>): ReadonlyArray<Shown> => 
   })
 }
 
-/** Whether an object is missing or different, or a finding is bad. */
+/** Whether the inspection found an object that is missing or different, or another problem. */
 export const isAmiss = ({ findings, objects }: Inspection): boolean =>
   objects.some(({ state }) => state === "missing" || state === "different") ||
   findings.some(({ verdict }) => verdict === "bad")
@@ -95,7 +98,7 @@ export interface Inspection {
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** Returns the label of the flow of these retries; `steps` is not empty. */
+/** Returns the label of the flow of retries. `steps` has at least one retry. */
 export const after = (steps: ReadonlyArray<Policy.Step>): string => {
   if (steps.every(({ delay }) => delay[1] === 0)) return "retry at once"
   const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {

@@ -3,27 +3,27 @@ import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
 import * as Log from "./Log.ts"
 
-/** The trouble of a subscription. */
+/** Why a reachable broker does not deliver the messages of a subscription. */
 export interface Trouble {
-  /** When it began, in milliseconds since the epoch. */
+  /** When the trouble began, in milliseconds since the epoch. */
   readonly since: number
-  /** The last reason. */
+  /** The last error that explains it. */
   readonly error: BrokerError
 }
 
 /** Tracks and logs the trouble of one subscription. */
 export interface Tracker {
   readonly current: () => Trouble | undefined
-  /** The queue is not consumed. Logs a reason that differs from the last. */
+  /** Records that the queue is not consumed. Logs the error if its reason differs from the last one. */
   readonly tell: (error: BrokerError) => Effect.Effect<void>
-  /** The queue is consumed. Logs that, if it was not. */
+  /** Records that the queue is consumed. Logs that, if the queue was not consumed before. */
   readonly over: Effect.Effect<void>
 }
 
 /**
- * Starts without trouble. `now` returns milliseconds since the epoch.
+ * Makes a tracker without trouble. `now` returns milliseconds since the epoch.
  *
- * When to use: in an adapter, whose `Subscription.trouble` is then `current`.
+ * When to use: in an adapter: the tracker's `current` is its `Subscription.trouble`.
  */
 export const track = (queue: string, now: () => number): Tracker => {
   let trouble: Trouble | undefined

@@ -1,7 +1,7 @@
 /** Alarms: one timer for many requests. */
 import type { Timer, Timers } from "./Timers.ts"
 
-/** Wakes at the earliest requested time, perhaps without work to do. */
+/** Wakes its owner at the earliest requested time, perhaps without work to do. */
 export class Alarm {
   readonly #timers: Pick<Timers, "now" | "after" | "cancel">
   readonly #wake: () => void
@@ -14,7 +14,7 @@ export class Alarm {
     this.#wake = wake
   }
 
-  /** Wakes within so many milliseconds. */
+  /** Requests a wake-up within `wait` milliseconds. */
   within(wait: number): void {
     const at = this.#timers.now() + wait
     if (at >= this.#wakesAt || this.#isStopped) return
@@ -26,13 +26,13 @@ export class Alarm {
     })
   }
 
-  /** Does not wake before the next request. */
+  /** Cancels all requests so far. */
   cancel(): void {
     this.#timers.cancel(this.#timer)
     this.#wakesAt = Number.POSITIVE_INFINITY
   }
 
-  /** Ignores all later requests. */
+  /** Cancels all requests, and ignores later ones. */
   stop(): void {
     this.cancel()
     this.#isStopped = true

@@ -1,8 +1,8 @@
 /**
  * Async contexts: the values of `AsyncLocalStorage` that a function sees, such as a tenant, a transaction or a span.
  *
- * A program's functions run in the context in which the program passed them. Otherwise they would run in the context of
- * another request, the handler of another message, a socket or a timer.
+ * A program's functions run in the context in which the program passed them to Requeue. Otherwise they would run in the
+ * context of another request, the handler of another message, a socket or a timer.
  */
 import type { AsyncResource } from "node:async_hooks"
 

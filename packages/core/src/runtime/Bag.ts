@@ -7,11 +7,11 @@
 
 /** A member of a bag. It can be in one bag at a time. */
 export interface Member {
-  /** Its index in the bag, -1 outside. Only the bag changes it. */
+  /** The member's index in the bag; -1 if it is in no bag. Only the bag changes it. */
   place: number
 }
 
-/** A bag. It may change during iteration, which visits the members at the start. */
+/** A bag. It may change during an iteration, which visits the members that were in the bag at the start. */
 export interface Bag<A extends Member> extends Iterable<A> {
   readonly size: () => number
   /** Adds a member that is in no bag. */

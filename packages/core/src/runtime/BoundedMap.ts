@@ -2,7 +2,7 @@
  * Bounded maps keep the keys that were set last, and forget older ones.
  *
  * When to use: to remember messages that may be redelivered, such as those whose settlement never reached the broker.
- * Nothing reports when they can no longer arrive, so the memory needs a bound.
+ * Nothing reports when such messages can no longer arrive, so the memory needs a bound.
  */
 
 /** A map with text keys. Every operation takes constant time. */

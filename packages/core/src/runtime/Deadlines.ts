@@ -13,11 +13,11 @@ import type { Timer, Timers } from "./Timers.ts"
 /** A deadline counts as passed this many milliseconds early. This covers the floating-point errors of timestamps. */
 export const tolerance = 0.001
 
-/** The deadline of one operation. Make it with {@link deadline}, or use an object that exists per operation anyway. */
+/** The deadline of one operation. Make it with {@link deadline}, or use an object that every operation has anyway. */
 export interface Deadline extends Bag.Member {
   /** The monotonic time of the deadline, in milliseconds. Only {@link Deadlines} changes it. */
   at: number
-  /** Called when the timeout has passed, as `Timers.contain` does. */
+  /** Called when the timeout has passed. Errors are logged, see `Timers.contain`. */
   readonly pass: () => void
 }
 
@@ -26,7 +26,7 @@ export const deadline = (pass: () => void): Deadline => ({ at: Number.POSITIVE_I
 
 /** Running deadlines with the same timeout. */
 export interface Deadlines {
-  /** In milliseconds; `Infinity`: none. */
+  /** The timeout in milliseconds; `Infinity`: none. */
   readonly timeout: number
   /** Starts a deadline. Its timeout begins when the current turn of the event loop ends. */
   readonly start: (deadline: Deadline) => void

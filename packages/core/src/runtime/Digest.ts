@@ -1,8 +1,8 @@
 /**
  * Digests: short names for bytes. Different bytes almost always have different digests.
  *
- * When to use: for a native name that would be too long or invalid, and for the id of a foreign message without one. Not
- * for secrets, nor where an attacker may try to make two digests equal.
+ * When to use: for a native name that would be too long or invalid, and for the id of a foreign message without one. Do
+ * not use it for secrets, or where an attacker may try to make two digests equal.
  */
 
 /** Returns the digest of all parts: FNV-1a, 64 bits, 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */

@@ -1,8 +1,8 @@
 /**
  * Direct effects end in a callback, and therefore run without a fiber.
  *
- * When to use: for work that an adapter does for every message without composing effects, such as `publish`. The core calls
- * a direct effect. It can also be composed like any effect, and then runs in that fiber.
+ * When to use: for work that an adapter does for every message without composing effects, such as `publish`. The core
+ * calls a direct effect. A direct effect can also be composed like any other effect, and then runs in a fiber.
  *
  * @example
  * ```ts
@@ -23,8 +23,8 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
 /**
- * Begins the work, and calls `onExit` once, now or later. The returned function abandons the work: later `onExit` calls are
- * ignored. It returns the error that describes the work so far; `undefined`: unknown.
+ * Begins the work, and calls `onExit` once, now or later. The returned function abandons the work: later `onExit` calls
+ * are ignored. It returns the error that describes the work so far; `undefined` if that is unknown.
  */
 export type Begin<A, E> = (onExit: (exit: Exit.Exit<A, E>) => void) => () => E | undefined
 
@@ -58,15 +58,15 @@ export const make = <A, E>(begin: Begin<A, E>): Direct<A, E> => new Direct(begin
 
 const nothingToAbandon = () => undefined
 
-/** Ends work that has an outcome at once. Use it as the result of a {@link Begin}. */
+/** Calls `onExit` at once, for work whose outcome is known at once. Return its result from a {@link Begin}. */
 export const ended = <A, E>(onExit: (exit: Exit.Exit<A, E>) => void, exit: Exit.Exit<A, E>): (() => undefined) => {
   onExit(exit)
   return nothingToAbandon
 }
 
 /**
- * Runs an effect: a direct one without a fiber, any other in the one that `fork` starts. `onExit` is called once, possibly
- * before this returns. The returned function interrupts the effect; a direct one ends at once.
+ * Runs an effect: a direct effect without a fiber, any other effect in the fiber that `fork` starts. `onExit` is called
+ * once, possibly before this returns. The returned function interrupts the effect; a direct effect ends at once.
  */
 export const run = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

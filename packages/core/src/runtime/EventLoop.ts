@@ -6,7 +6,8 @@
  */
 
 /**
- * Returns a function that runs `work` at the end of the current job, once however often it is called.
+ * Returns a function that runs `work` at the end of the current job, only once even if the function is called
+ * repeatedly.
  *
  * @example
  * ```ts

@@ -16,15 +16,15 @@ export interface HandlerRuntime {
   readonly timers: Timers
   /** Calls a user's function in the async context in which the consumer was created. */
   readonly within: AsyncContext.Within
-  /** Reads a thrown value in that context, because its properties may be getters. */
+  /** Makes a failure of a thrown value, in the consumer's async context, because the value's properties may be getters. */
   readonly readFailure: (error: unknown) => Failure.Failure
-  /** Starts a fiber in that context, with the handler's services. */
+  /** Starts a fiber in the consumer's async context, with the handler's services. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Yields to the event loop, then calls back. */
   readonly yieldThen: (resume: () => void) => void
-  /** A random number from 0 to below 1. */
+  /** Returns a random number from 0 to below 1. */
   readonly random: () => number
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   readonly wallClock: () => number
 }
 

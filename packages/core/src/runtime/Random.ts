@@ -24,7 +24,7 @@ export const draw = (from: EffectRandom.Random): number => {
   }
 }
 
-/** A number from 0 to below 1. */
+/** An effect that returns a random number from 0 to below 1. */
 export const next: Effect.Effect<number> = Effect.map(source, draw)
 
 /** Shuffles a list, as `Random.shuffle` of Effect does with the same numbers. */

@@ -1,5 +1,6 @@
 /**
- * Repeated attempts, for example to connect: the pauses between them, and which failures are logged.
+ * Repeats an attempt, for example to connect, until it succeeds. It pauses between attempts, and logs some of the
+ * failures.
  *
  * When to use: for an operation that an adapter repeats until it succeeds. To keep a connection, use `Reconnecting` of
  * `@requeue/kit`.
@@ -10,7 +11,7 @@ import * as Random from "./Random.ts"
 
 /** The pauses between attempts, in milliseconds. */
 export interface Pauses {
-  /** Before the second attempt; the first one is immediate. */
+  /** The pause before the second attempt. The first attempt is immediate. */
   readonly first: number
   /** The longest pause. */
   readonly max: number
@@ -20,13 +21,17 @@ export interface Pauses {
 const factor = 1.5
 
 /**
- * Returns the pause before the next attempt, in milliseconds: 0 without failures, then growing with `failures` in a row.
- * Jitter takes up to half of it, so many clients do not connect at the same moment. `random` is from 0 to 1.
+ * Returns the pause before the next attempt, in milliseconds: 0 without failures, then growing with `failures` in a
+ * row. Jitter shortens the pause by up to half, so many clients do not connect at the same moment. `random` is from 0
+ * to 1.
  */
 export const pause = (failures: number, random: number, { first, max }: Pauses): number =>
   failures === 0 || first === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
 
-/** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts the earlier ones. */
+/**
+ * Whether a failure is logged: the first two of an outage, then every twentieth. `failures` is the number of earlier
+ * failures.
+ */
 export const isTold = (failures: number): boolean => failures < 2 || failures % 20 === 0
 
 /** Options of {@link persist}. */
@@ -37,7 +42,7 @@ export interface PersistOptions {
   readonly message: string
   /** Further annotations of the warning. Default: none. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
-  /** Failures before the first attempt; with any, a pause comes first. Default: 0. */
+  /** The number of failures before this call. If it is above 0, a pause precedes the first attempt. Default: 0. */
   readonly failures?: number | undefined
 }
 

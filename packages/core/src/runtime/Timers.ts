@@ -1,9 +1,9 @@
 /**
  * Timers: many timers on one sleeping fiber of Effect's Clock.
  *
- * When to use: in a consumer or an adapter that may need a timer for each message. A timer costs a heap entry instead of a
- * fiber, and obeys a `TestClock`. It never runs early, and jumps of the wall clock do not affect it. Without timers,
- * nothing keeps the process alive.
+ * When to use: in a consumer or an adapter that may need a timer for each message. A timer costs a heap entry instead
+ * of a fiber, and obeys a `TestClock`. It never runs early, and jumps of the wall clock do not affect it. While no
+ * timer is set, nothing keeps the process alive.
  *
  * @example
  * ```ts
@@ -41,11 +41,11 @@ export interface Timer {
 export interface Timers {
   /** Monotonic time in milliseconds, with fractions. Only differences are meaningful. */
   readonly now: () => number
-  /** Runs the callback once, `delay` milliseconds from now or slightly later, as {@link contain} does. */
+  /** Runs the callback once by {@link contain}, `delay` milliseconds from now or slightly later. */
   readonly after: (delay: number, run: () => void) => Timer
   /** Cancels a timer that has not run. */
   readonly cancel: (timer: Timer | undefined) => void
-  /** Runs the callback now. Logs what it throws as an error. */
+  /** Runs the callback now. If it throws, the error is logged. */
   readonly contain: (callback: () => void) => void
 }
 

@@ -11,7 +11,7 @@ import type * as TestClock from "effect/testing/TestClock"
 
 /** A virtual clock. Its times are in epoch milliseconds. */
 export interface VirtualClock extends TestClock.TestClock {
-  /** When the next sleeper wakes; `undefined` without sleepers. */
+  /** Returns when the next sleeper wakes; `undefined` if there are no sleepers. */
   readonly next: () => number | undefined
 }
 

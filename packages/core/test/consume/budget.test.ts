@@ -27,6 +27,20 @@ describe("a budget of dead letters", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("earns a dead letter by ten successes", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: { max: 1 } }, handler)
+      for (const id of ["bad 1", ...Array.from({ length: 10 }, (_, index) => `good ${index}`), "bad 2"]) {
+        broker.deliver(id)
+        yield* Effect.yieldNow
+      }
+      assert.strictEqual(consumer.stats().state, "running")
+      broker.deliver("bad 3")
+      assert.include((yield* Effect.flip(consumer.done)).message, "stopped")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("has back what was lost with its lease, and pays for its redelivery", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

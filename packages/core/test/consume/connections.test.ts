@@ -61,6 +61,25 @@ describe("a lost connection of several", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("reports no lost lease when the extension is answered later", () => {
+    const broker = Scripted.make({ lease: { duration: 3000, max: 60_000 } })
+    const events: Array<string> = []
+    return Effect.gen(function* () {
+      const onEvent = ({ _tag }: { readonly _tag: string }) => void events.push(_tag)
+      const consumer = yield* Consumer.start("q", { onEvent, prefetch: 2, drainTimeout: 0 }, () => Effect.never)
+      broker.deliver("running")
+      broker.deliver("waiting")
+      broker.faults.isOver = ({ metadata }) => {
+        if (metadata.id === "running") broker.reconnect(isOf("waiting"))
+        return metadata.id === "waiting"
+      }
+      yield* TestClock.adjust(3000)
+      yield* consumer.drain(0)
+      assert.notInclude(events, "LeaseLost")
+      assert.isAbove(events.length, 0)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("leaves alone what another one's codec still decodes", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

@@ -36,6 +36,36 @@ describe("a refused settlement", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("is reported once, as failed and as quarantined, however often it is sent again", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const events: Array<string> = []
+      yield* Consumer.start("q", { onEvent: ({ _tag }) => void events.push(_tag) }, () => {})
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a")
+      yield* TestClock.adjust(60_000)
+      const failures = events.filter((event) => event === "SettleFailed" || event === "Quarantined")
+      assert.deepStrictEqual(failures, ["SettleFailed", "Quarantined"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("is reported once, however many smaller copies the broker refuses", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const events: Array<string> = []
+      const retry = RetryPolicy.make({ maxRetries: 0 })
+      yield* Consumer.start("q", { retry, onEvent: ({ _tag }) => void events.push(_tag) }, fail)
+      broker.faults.settle = ({ settlement }) =>
+        "cut" in settlement && settlement.cut === "all" ? undefined : "BodyTooLarge"
+      broker.deliver("a")
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(
+        events.filter((event) => event === "SettleFailed" || event === "DeadLettered"),
+        ["SettleFailed", "DeadLettered"]
+      )
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("of a release is one as well: forgotten, it would take up credit for ever", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

@@ -140,7 +140,11 @@ describe("a broker that starts after the program", () => {
   )
 
   it.effect.each([
-    ["that has not answered", [], "amqp: connect: ConnectionFailed: no answer (1 attempt in 1s). Check host and port."],
+    [
+      "that has not answered",
+      [],
+      "amqp: connect: ConnectionFailed: no answer (1 attempt in 1s). Check the host and port of the URL."
+    ],
     ["that answers no longer", [refused], "test: connect: ConnectionFailed: refused (2 attempts in 1s)."]
   ] as const)("is waited for no longer by an attempt %s and cannot be interrupted", ([, errors, expected]) =>
     Effect.gen(function* () {

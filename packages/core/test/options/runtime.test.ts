@@ -13,6 +13,6 @@ it.each<[string, () => Promise<unknown>]>([
   // Node 20 has no such function; the rest of this process needs it.
   Promise.withResolvers = withResolvers
   const error = await opened.then(() => assert.fail("it was accepted"), String)
-  const needs = `Requeue needs Node.js 22.19 or newer, and this is ${process.version}`
+  const needs = `Requeue needs Node.js 22.19 or newer, and this program runs on ${process.version}`
   assert.strictEqual(error, `ConfigurationError: node: ${needs}. Run the program on a newer Node.js`)
 })

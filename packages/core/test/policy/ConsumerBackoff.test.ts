@@ -250,8 +250,14 @@ describe("make", () => {
     ["maxBackoffDuration must be", { maxBackoffDuration: Delay.max + 1 }],
     ['form must be one of "nsq", "consecutive", "ratio", got "consequtive"', { form: "consequtive" }],
     ["failures must be a whole number from 1 to 1000, got 0", { failures: 0 }],
-    ['failures is not an option of the form "nsq". Write form: "consecutive" with it', { form: "nsq", failures: 3 }],
-    ['minAttempts is not an option of the form "consecutive". Write form: "ratio" with it', { minAttempts: 3 }],
+    [
+      'failures is not an option of the form "nsq". Write form: "consecutive" with failures',
+      { form: "nsq", failures: 3 }
+    ],
+    [
+      'minAttempts is not an option of the form "consecutive". Write form: "ratio" with minAttempts',
+      { minAttempts: 3 }
+    ],
     ["unknown option failure. Did you mean failures?", { failure: 3 }],
     ["failureRatio must be a number above 0 and up to 1, got 50. Write 0.5", { form: "ratio", failureRatio: 50 }],
     ["failureRatio must be", { form: "ratio", failureRatio: 0 }],

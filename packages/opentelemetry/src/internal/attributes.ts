@@ -69,13 +69,13 @@ const factual = (native: Message.Native = {}): Attributes => {
   return attributes
 }
 
-/** The attributes of a message to publish. */
+/** Returns the attributes of a message to publish. */
 export const outgoing = ({ body, metadata, native }: Outgoing.Outgoing): Attributes => ({
   ...identity(metadata.id, body, metadata.redrives),
   ...factual(native)
 })
 
-/** The attributes of a delivery. */
+/** Returns the attributes of a delivery. */
 export const delivery = ({ attempts, body, metadata, native }: Delivery.Delivery): Attributes => ({
   ...identity(metadata.id, body, metadata.redrives),
   ...factual(native),
@@ -89,6 +89,6 @@ export const errorOf = (cause: Cause.Cause<BrokerError.BrokerError>): string =>
     onSome: ({ reason }) => reason
   })
 
-/** The attributes of one message; of several, their number. */
+/** Returns the attributes of one message. For several messages, it returns their number. */
 export const ofAll = <A>(all: ReadonlyArray<A>, ofOne: (one: A) => Attributes): Attributes =>
   all.length === 1 ? ofOne(all[0]!) : { [batchCount]: all.length }

@@ -1,4 +1,4 @@
-/** Carries contexts in the headers of messages, and from span to span. */
+/** Carries trace contexts in the headers of messages, and from span to span. */
 import {
   type Context,
   context,
@@ -17,7 +17,7 @@ import * as Attributes from "./attributes.ts"
 
 /** Reads and writes contexts in headers. */
 export interface Carrier {
-  /** Reads the context in which a message was created; `undefined` if it carries none. */
+  /** Reads the context in which a message was created; `undefined` if the message carries none. */
   readonly creation: (headers: Message.Headers) => Context | undefined
   /** Makes links to the contexts in which messages were created. */
   readonly linksTo: (deliveries: ReadonlyArray<Delivery.Delivery>) => ReadonlyArray<Link>
@@ -52,14 +52,14 @@ export const linkTo = (from: Context | undefined, attributes: Link["attributes"]
 }
 
 /**
- * The context of an Effect. OpenTelemetry's own active context follows promises. In a resumed fiber it is lost, or it is another
- * fiber's.
+ * The context of an Effect. OpenTelemetry's own active context follows promises. In a resumed fiber that context is lost,
+ * or belongs to another fiber.
  */
 const Current = EffectContext.Reference<Context | undefined>("@requeue/opentelemetry/Current", {
   defaultValue: () => undefined
 })
 
-/** Runs a handler in a context. It holds for the handler's promise, and for its Effect. */
+/** Runs a handler in a context. The context holds for the handler's promise, and for its Effect. */
 export const within = <A>(inner: Context, handler: () => A): A => {
   const result = context.with(inner, handler)
   const span = trace.getSpanContext(inner)
@@ -70,7 +70,7 @@ export const within = <A>(inner: Context, handler: () => A): A => {
   return Effect.provideService(traced, Current, inner) as A // the handler's Effect, with references added
 }
 
-/** The context of the running fiber: its span's, else OpenTelemetry's active one. */
+/** Returns the context of the running fiber: that of its span, else OpenTelemetry's active context. */
 export const current: Effect.Effect<Context> = Effect.gen(function* () {
   const base = (yield* Current) ?? context.active()
   const span = Option.getOrUndefined(yield* Effect.serviceOption(Tracer.ParentSpan))

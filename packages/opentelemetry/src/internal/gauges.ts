@@ -8,22 +8,22 @@ import * as Attributes from "./attributes.ts"
 
 /** The gauges of all consumers. */
 export interface Gauges {
-  /** Observes a consumer. The returned function ends that. */
+  /** Observes a consumer. The returned function ends the observation. */
   readonly add: (consumer: Telemetry.About) => () => void
 }
 
 /**
- * The consumers of one queue. They are observed as one number: an SDK keeps only the last of several. A queue without
- * consumers is still observed, because an SDK keeps reporting the last number that it got.
+ * The consumers of one queue. Their observations are combined into one number, because an SDK keeps only the last of
+ * several. A queue without consumers is still observed, because an SDK keeps reporting the last number that it got.
  */
 interface ObservedQueue {
   readonly where: Values
   readonly members: Set<Telemetry.About>
-  /** The consumer that was added last: its queue may fill further after it has stopped. */
+  /** The consumer that was added last, because its queue may fill further after the consumer has stopped. */
   readonly last: Telemetry.About
 }
 
-/** The longest wait for a queue's numbers: a slow broker must not delay the other metrics. */
+/** The longest wait for a queue's numbers, because a slow broker must not delay the other metrics. */
 const countsTimeout = "5 seconds"
 
 /** States of consumers. A stopped consumer is not observed. */

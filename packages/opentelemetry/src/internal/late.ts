@@ -1,11 +1,13 @@
 /**
- * Telemetry for a global meter provider that may be registered later. The API of OpenTelemetry has a proxy for tracers, and
- * none for meters: a meter that was taken too early stays without effect.
+ * Telemetry for a global meter provider that may be registered later. The API of OpenTelemetry has a proxy for tracers, but
+ * none for meters: a meter that a program gets too early never has an effect.
  */
 import { createNoopMeter, type Meter, type MeterProvider, metrics } from "@opentelemetry/api"
 import type { Telemetry } from "@requeue/core/port"
 
-/** Makes telemetry by a meter of the given provider, or else by one of the global provider as soon as there is one. */
+/**
+ * Makes telemetry by a meter of the given provider. Without one, it uses the global provider as soon as that is registered.
+ */
 export const make = (
   given: MeterProvider | undefined,
   scope: string,
@@ -16,7 +18,7 @@ export const make = (
   let service = build(meter)
   const isMissing = (): boolean => given === undefined && meter === none
 
-  /** The telemetry now. It changes once: when the provider is there. */
+  /** Returns the current telemetry. It changes once, when the provider is registered. */
   const current = (): Telemetry.Service => {
     if (!isMissing()) return service
     meter = metrics.getMeterProvider().getMeter(scope)

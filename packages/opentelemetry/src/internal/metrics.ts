@@ -11,7 +11,7 @@ import * as Attributes from "./attributes.ts"
 /** The metrics of one consumer. */
 export interface ConsumerMetrics {
   readonly onEvent: Event.Hook
-  /** Records that a handler run begins with a delivery, in milliseconds since 1970. */
+  /** Records when a handler run begins with a delivery, in milliseconds since 1970. */
   readonly begun: (delivery: Delivery.Delivery, at: number) => void
   /** Records a handler run and its milliseconds. */
   readonly processed: (millis: number, ending: Telemetry.Ending) => void
@@ -39,10 +39,10 @@ const delayBuckets = [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1
 
 const attemptBuckets = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50, 100]
 
-/** The most names of errors, because a name may be anything; further ones are `_OTHER`. */
+/** The largest number of different error names, because a name may be any text. Further names become `_OTHER`. */
 const maxErrors = 100
 
-/** The most retries whose due times are kept. */
+/** The largest number of retries whose due times are kept. */
 const maxDue = 10_000
 
 const makeInstruments = (meter: Meter) => {
@@ -90,7 +90,7 @@ const makeErrors = () => {
   }
 }
 
-/** The delays and the lateness of a consumer's retries. */
+/** Measures the delays and the lateness of a consumer's retries. */
 const makeRetries = ({ asked, lateness }: Instruments, about: Telemetry.About, fixed: Values) => {
   const due = BoundedMap.make<number>(maxDue)
   return {

@@ -1,14 +1,15 @@
 /**
- * The audit lines of single letters: a JSON object each, between the lines of the beginning and the end of their operation.
+ * The audit lines of single letters: one JSON object for each letter that an operation moves or removes. In an audit, they
+ * stand between the line for the beginning of the operation and the line for its end.
  *
  * | field | |
  * | --- | --- |
- * | `time` | when it was written, before the letter left |
+ * | `time` | when the line was written, which is before the letter leaves |
  * | `event` | `letter` |
- * | `operation`, `command`, `operator`, `broker` | as in the first line |
+ * | `operation`, `command`, `operator`, `broker` | as in the line for the beginning |
  * | `queue` | the queue that the letter leaves |
  * | `letter` | its id |
- * | `to` | the queue that it goes to; absent if it is removed |
+ * | `to` | the queue that the letter goes to; absent if the letter is removed |
  */
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
@@ -21,18 +22,21 @@ export interface Operation {
   readonly operator: string
   readonly broker: string
   readonly queue: string
-  /** Whether letters are removed for good. Default: each goes to `to`, or to the queue that it came from. */
+  /**
+   * Whether the operation removes letters for good. Default: false; then each letter goes to `to`, or to the queue that it
+   * came from.
+   */
   readonly isRemoval?: boolean | undefined
-  /** The queue that all go to. */
+  /** The queue that all letters go to. Default: each letter goes to the queue that it came from. */
   readonly to?: string | undefined
 }
 
-/** Returns a new id of an operation. */
+/** Returns a new id for an operation. */
 export const newId = (): string => crypto.randomUUID().replaceAll("-", "").slice(0, 12)
 
 /**
- * Returns the lines of letters that are about to leave, each with its line end. `now` is in milliseconds since 1970. Use it in the
- * option `audit` of `DeadLetters.redrive` and others.
+ * Returns the audit lines of letters that are about to leave their queue, each with its line end. `now` is in milliseconds
+ * since 1970. Use it in the option `audit` of calls such as `DeadLetters.redrive`.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
  * Dead letters: count them, list them with their causes, send them back to work, or remove them.
  *
- * All of it works on any broker, because a dead-letter queue is a queue like any other, and the cause of a dead letter
+ * Every call works on any broker, because a dead-letter queue is a queue like any other, and the cause of a dead letter
  * travels in its metadata.
  */
 import { Broker, type BrokerError, QueueDefinition, RetryPolicy } from "@requeue/core"
@@ -51,78 +51,84 @@ export type { FailedLetter } from "./internal/sweepStats.ts"
 export { type Standard as StandardStages, standard as standardStages, waitFor } from "./internal/stages.ts"
 
 /**
- * The dead letters in one queue. If parts of the broker do not answer, each call works on the others, and a log warning
- * names those that are left out.
+ * The calls on the dead letters in one queue. If parts of the broker do not answer, such as one nsqd of several, each call
+ * works on the other parts, and a log warning names the parts that it left out.
  */
 export interface DeadLetters {
   /** The dead-letter queue's name. */
   readonly queue: string
   /**
-   * The number of dead letters; `undefined` if the broker cannot count. Letters that another reader holds for longer than a
-   * second are included if the broker counts them.
+   * The number of dead letters; `undefined` if the broker cannot count. If the broker counts letters that another reader
+   * has held for more than a second, they are included.
    */
   readonly count: Effect.Effect<number | undefined, BrokerError.BrokerError>
-  /** Whether the broker has the queue; `true` also if the broker does not report missing queues. Creates no queue. */
+  /**
+   * Whether the broker has the queue. The answer is `true` as well if the broker does not report missing queues. The call
+   * creates no queue.
+   */
   readonly exists: Effect.Effect<boolean, BrokerError.BrokerError>
   /**
-   * The errors of the parts of the broker that do not answer. The other calls leave out the letters
-   * there. Empty if all parts answer.
+   * One error for each part of the broker that does not answer; empty if all parts answer. The other calls leave out the
+   * letters on these parts.
    */
   readonly missing: Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError>
   /**
    * Reads dead letters page by page, oldest first if the broker has an order, and removes none. When the scope closes, all
-   * return to the queue. Until then, other readers do not get them. Unless `capabilities.uncountedBrowse` is true, it counts
-   * as a delivery of each.
+   * letters return to the queue. Until then, other readers do not get them. Unless `capabilities.uncountedBrowse` is true,
+   * the broker counts reading as a delivery of each letter.
    *
-   * If the broker shows only the first letters of each group, as SQS does for FIFO queues, it reads those, and a log warning
-   * has the number of hidden ones.
+   * If the broker shows only the first letters of each message group, as SQS does for FIFO queues, the call reads only
+   * these. A log warning then has the number of hidden letters.
    */
   readonly read: (options?: ReadOptions) => Effect.Effect<Letters, BrokerError.BrokerError, Scope.Scope>
-  /** Lists up to `limit` dead letters (default: 100), in the way of {@link DeadLetters.read}. */
+  /** Lists up to `limit` dead letters (default: 100). It affects the queue as {@link DeadLetters.read} does. */
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError.BrokerError>
   /**
-   * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
-   * error pattern. The most frequent cause comes first. `browsed` and `total` count the letters that were grouped, and all of them.
+   * Groups dead letters by cause: by queue of origin, reason, error name and error pattern. It groups up to `limit` letters
+   * (default: 1,000), oldest first. The most frequent cause comes first. In the result, `browsed` is the number of letters
+   * that were read, and `total` the number in the queue.
    */
   readonly group: (options?: ListOptions) => Effect.Effect<Groups.Groups, BrokerError.BrokerError>
   /**
-   * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
-   * start again at 1. Dead letters that the options pass over stay in this queue.
+   * Sends dead letters back to work. A copy of each letter is published and confirmed, and only then the letter is removed
+   * from this queue. The attempts of the copy start again at 1. Letters that the options do not select stay in this queue.
    *
-   * Letters that are passed over are held until the end, so the broker shows those after them: up to 100,000.
+   * The redrive holds letters that it does not select until it ends, because the broker then shows the letters after them.
+   * It holds at most 100,000.
    *
-   * A letter whose copy the broker refuses stays as well, and the others go on. The redrive fails if the first 100 are refused
-   * and none is accepted, if the broker is away for a minute, and if the broker counts letters but delivers none for
-   * 10 seconds. If the broker cannot count, the redrive ends after 3 seconds without a letter.
+   * A letter whose copy the broker refuses stays as well, and the redrive goes on with the others. The redrive fails if the
+   * broker refuses the first 100 letters, if the broker is away for a minute, and if the broker counts letters but delivers
+   * none for 10 seconds. If the broker cannot count, the redrive ends after 3 seconds without a letter.
    *
    * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
   /**
-   * Moves dead letters to a queue without consumers. Each is published there unchanged,
-   * with all its metadata, and confirmed, and only then removed from this queue. They are dead letters of that queue:
-   * redrive them from there, or park them back with `to`. `redriven` of the report counts those that were moved.
+   * Moves dead letters to a parking queue, which has no consumers. Each letter is published there unchanged, with all its
+   * metadata, and confirmed, and only then removed from this queue. From the parking queue you can redrive the letters, or
+   * move them back by `park` with the option `to`. In the report, `redriven` is the number of moved letters.
    *
-   * It works, ends and fails as {@link DeadLetters.redrive} does without stages.
+   * The call ends and fails as {@link DeadLetters.redrive} without stages does.
    *
    * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
    */
   readonly park: (options?: ParkOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
   /**
-   * Publishes an edited copy of a dead letter from {@link DeadLetters.list}, and waits for its outcome. The
-   * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
-   * succeeded, by the broker's counts, and is removed only then.
+   * Publishes an edited copy of a dead letter from {@link DeadLetters.list}, and waits for its outcome. The copy has the id
+   * and the history of the letter, and counts as redriven. The original stays in this queue, and is removed only after the
+   * broker's counts show that the copy has succeeded.
    *
-   * @throws RangeError when an option is unknown or of another kind, the copy equals the letter, or its queue is unknown: then
+   * @throws RangeError when an option is unknown or of another kind, the copy equals the letter, or the letter's queue of
+   * origin is unknown and `to` is missing
    */
   readonly edit: (
     letter: DeadLetter,
     options: EditOptions
   ) => Effect.Effect<EditReport, BrokerError.BrokerError | AuditFailed>
   /**
-   * Removes dead letters for good, all or those that `filter` selects, and returns their number. With
-   * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails if the broker hides letters after others
-   * of their group that stay; the visible ones are removed by then.
+   * Removes dead letters for good, either all or those that `filter` selects, and returns the number of removed letters.
+   * With a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails if letters that stay hide later
+   * letters of their message group; by then, it has removed the visible letters.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -130,7 +136,7 @@ export interface DeadLetters {
 }
 
 /**
- * The dead letters in a queue, for example `orders.dlq`.
+ * Returns the calls on the dead letters in a queue, for example `orders.dlq`.
  *
  * @example
  * ```ts
@@ -151,8 +157,8 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker.Br
   Effect.map(Broker.Broker, (broker) => ofBroker(broker, queue))
 
 /**
- * The dead letters in a queue that the policies of these queues name. If it has letters of another queue as well, `redrive`,
- * `park`, `edit` and `purge` refuse it without `origin` or `force`.
+ * Returns the calls on a dead-letter queue that the policies of the given queues name. If it has letters of another queue
+ * as well, `redrive`, `park`, `edit` and `purge` require `origin` or `force`.
  */
 export const foundFor = (
   queue: string,
@@ -163,18 +169,19 @@ export const foundFor = (
 /** Options of {@link of}. */
 export interface OfOptions {
   /**
-   * The retry policy of the queue's consumers, for this call only. Default: those known here, else the default policy.
+   * The retry policy of the queue's consumers, for this call only. Default: the policy of this program's consumers or of
+   * its config file, else the default policy.
    */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
 }
 
-/** All options of {@link of} and their kinds. */
+/** The names and kinds of all options of {@link of}. */
 export const ofKinds: OptionNames.Of<OfOptions> = { retry: OptionKind.object("a retry policy") }
 
 /**
- * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. It
- * knows the policies of this program's consumers and of its config file. A result has all letters of its dead-letter queue. Calls
- * that change a queue with letters of another queue as well need `origin` or `force`.
+ * Returns the calls on each dead-letter queue that the policy of a queue, for example `orders`, names. It finds the policy
+ * among this program's consumers and in its config file. If a dead-letter queue has letters of another queue as well, they
+ * are included, and calls that change the dead-letter queue require `origin` or `force`.
  *
  * @example
  * ```ts
@@ -205,7 +212,7 @@ type IsOrigin = (origin: string) => Effect.Effect<boolean, BrokerError.BrokerErr
 
 const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
   const refused = Options.refusals(queue)
-  /** A call whose functions run in its async context, with a copy of its options. */
+  /** Makes a call whose functions run in the async context of its caller, with a copy of its options. */
   const calling = <O extends object | undefined, A, E, R>(
     operation: string,
     refusal: RangeError | undefined,
@@ -216,7 +223,7 @@ const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<s
       const own = options && { ...options }
       return tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(own)))
     })
-  /** One that moves or removes letters. */
+  /** Makes a call that moves or removes letters. */
   const acting = <O extends Options.Acting | undefined, A, E, R>(
     operation: string,
     refusal: RangeError | undefined,

@@ -7,7 +7,7 @@ import { type Message } from "@requeue/core"
 import { Metadata } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
-/** The parts of a letter that are edited. */
+/** The parts of a letter that an operator can edit. */
 export type Content = Pick<DeadLetter, "body" | "headers">
 
 /** A comment line, which is not part of the letter. Headers cannot begin this way. */
@@ -43,7 +43,7 @@ export const obstacle = (content: Content): string | undefined => {
   return odd === undefined ? undefined : `its header ${JSON.stringify(odd[0])} does not fit into a line`
 }
 
-/** Writes a letter without an obstacle. The title is a comment. */
+/** Writes a letter as text to edit. The letter must have no {@link obstacle}; `title` becomes a comment line. */
 export const write = (content: Content, title: string): string =>
   [
     `${comment} ${title}`,
@@ -53,7 +53,7 @@ export const write = (content: Content, title: string): string =>
     textOf(content.body)
   ].join("\n")
 
-/** The text that was read: the letter, `unchanged`, or the problem. */
+/** The result of {@link read}: the edited letter, `unchanged` if nothing was edited, or the problem in the text. */
 export type Read = Content | "unchanged" | { readonly problem: string }
 
 const isJson = (headers: Message.Headers): boolean =>
@@ -61,7 +61,7 @@ const isJson = (headers: Message.Headers): boolean =>
     ([name, value]) => name.toLowerCase() === "content-type" && /^application\/([\w.-]+\+)?json\b/i.test(value)
   )
 
-/** Reads a text that was written as that of `content`. */
+/** Reads the edited text of a letter. `content` is the letter before the edit. */
 export const read = (text: string, content: Content): Read => {
   const lines = text.split("\n")
   const first = lines.findIndex((line) => !line.startsWith(comment))

@@ -11,30 +11,33 @@ import type { DeadLetter } from "./internal/deadLetter.ts"
 /** A time, in milliseconds since 1970, or milliseconds before now. */
 export type Moment = { readonly time: number } | { readonly ago: number }
 
-/** A filter. A letter must pass all given parts; without any, each letter passes. */
+/** A filter of dead letters. A letter passes if it has every given property; an empty filter passes every letter. */
 export interface LetterFilter {
-  /** Dead-lettered for one of these reasons. */
+  /** Letters dead-lettered for one of these reasons. */
   readonly reason?: ReadonlyArray<Metadata.Reason> | undefined
-  /** With one of these ids. One that ends with `*` matches ids with that beginning. */
+  /** Letters with one of these ids. `order-*` matches every id that begins with `order-`. */
   readonly id?: ReadonlyArray<string> | undefined
-  /** With each of these headers: `name`, or `name=value`. */
+  /** Letters with each of these headers, given as `name` or as `name=value`. */
   readonly header?: ReadonlyArray<string> | undefined
-  /** With this text in the name or message of its error or of a cause of it, in any case. */
+  /** Letters with this text, in any case, in the name or message of their error or of a cause of that error. */
   readonly error?: string | undefined
-  /** Dead-lettered by consumers of this queue. */
+  /** Letters that consumers of this queue dead-lettered. */
   readonly origin?: string | undefined
-  /** Dead-lettered since then. */
+  /** Letters dead-lettered at or after this moment. */
   readonly since?: Moment | undefined
-  /** Dead-lettered longer ago than this, in milliseconds. */
+  /** Letters dead-lettered longer ago than this many milliseconds. */
   readonly olderThan?: number | undefined
-  /** Dead-lettered within this many milliseconds. */
+  /** Letters dead-lettered in the last milliseconds, of which this is the number. */
   readonly newerThan?: number | undefined
 }
 
 /** The part of a dead letter that filters read. */
 export type Subject = Pick<DeadLetter, "id" | "origin" | "metadata" | "headers">
 
-/** When Requeue dead-lettered a letter; for other letters, when they were published; `undefined` if unknown. */
+/**
+ * Returns when Requeue dead-lettered a letter, in milliseconds since 1970. If Requeue did not, it returns when the letter
+ * was published; `undefined` if that is unknown.
+ */
 export const since = ({ metadata, origin }: Pick<Subject, "metadata" | "origin">): number | undefined =>
   origin?.at ?? Metadata.publishedAt(metadata)
 
@@ -56,11 +59,12 @@ const hasHeader = (asked: string, headers: Subject["headers"]): boolean => {
   return Object.hasOwn(headers, name) && (value === undefined || headers[name] === value)
 }
 
-/** The moment in milliseconds since 1970. */
+/** Returns a moment in milliseconds since 1970. */
 const timeAt = (moment: Moment, now: number): number => ("time" in moment ? moment.time : now - moment.ago)
 
 /**
- * Whether a letter passes the filter. One that lacks a property of the filter does not. `now` is in milliseconds since 1970.
+ * Returns a function that reports whether a letter passes the filter. A letter without a property that the filter names
+ * does not pass. `now` is in milliseconds since 1970.
  *
  * @example
  * ```ts
@@ -93,14 +97,14 @@ export const matches =
 
 const isGiven = (part: unknown): boolean => part !== undefined && !(Array.isArray(part) && part.length === 0)
 
-/** Whether all letters pass the filter. */
+/** Whether the filter is empty, so every letter passes. */
 export const isEmpty = (filter: LetterFilter): boolean => !Object.values(filter).some(isGiven)
 
 const momentText = (moment: Moment): string =>
   "time" in moment ? new Date(moment.time).toISOString() : `${Delay.format(moment.ago)} ago`
 
 /**
- * Returns the filter in words, one text for each given part.
+ * Describes the filter in words, with one text for each given part.
  *
  * @example
  * ```ts
@@ -123,18 +127,21 @@ export const describe = (filter: LetterFilter): ReadonlyArray<string> => {
   ]
 }
 
-/** Why a text is not a valid id filter; `undefined` if it is. */
+/** Returns why a text is not a valid id filter; `undefined` if the text is valid. */
 export const idProblem = (text: string): string | undefined =>
   /^\*+$/.test(text) ? "must not be * alone, which means every letter" : undefined
 
-/** Why a text is not a valid header filter; `undefined` if it is. */
+/** Returns why a text is not a valid header filter; `undefined` if the text is valid. */
 export const headerProblem = (text: string): string | undefined =>
   text.startsWith("=") ? "must begin with the name of a header" : undefined
 
-/** Ten years in milliseconds, the longest age of a filter. */
+/** The longest age in a filter: ten years, in milliseconds. */
 export const longest = 3650 * 24 * 60 * 60 * 1000
 
-/** A date without a time is its beginning in UTC. A time without a zone is in this machine's zone. */
+/**
+ * The form of a date. Without a time, it is the beginning of that day in UTC. A time without a zone is in this machine's
+ * zone.
+ */
 const date = /^(\d{4})-(\d\d)(?:-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/
 
 /** Returns milliseconds since 1970; NaN if there is no such time. `Date` reads 30 February as 2 March. */
@@ -144,7 +151,7 @@ const timeOf = (text: string): number => {
   return isDay ? Date.parse(text) : Number.NaN
 }
 
-/** Parses a moment: a time such as `2026-03-14T15:09Z`, or an age such as `2h`; `undefined` if it is neither. */
+/** Parses a time such as `2026-03-14T15:09Z`, or an age such as `2h`; returns `undefined` for any other text. */
 export const momentOf = (text: string): Moment | undefined => {
   const time = timeOf(text.trim())
   if (!Number.isNaN(time)) return { time }

@@ -16,9 +16,9 @@
 import { Metadata, type Outgoing } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
-/** A line that is not a valid letter. */
+/** The result of parsing a line that is not a valid letter. */
 export interface Refused {
-  /** Why. A sentence without a full stop. */
+  /** Why the line is not valid: a sentence without a full stop. */
   readonly detail: string
 }
 
@@ -48,7 +48,7 @@ const toBody = (bytes: Uint8Array): string | { readonly base64: string } => {
   }
 }
 
-/** Control characters of terminals (C0, C1) and of text direction, and ends of lines and paragraphs. */
+/** Matches control characters of terminals (C0, C1) and of text direction, and ends of lines and paragraphs. */
 export const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
 
 /** Escapes the characters of JSON that would act on a terminal. Line ends stay, and the value does not change. */
@@ -62,7 +62,7 @@ const iso = (time: number | undefined): string | undefined =>
 export type Written = Pick<DeadLetter, "body" | "headers" | "metadata" | "origin">
 
 /**
- * Writes a letter of a dead-letter queue, without the end of the line.
+ * Writes a letter of a dead-letter queue as a line of JSON, without the line end.
  *
  * @example
  * ```ts
@@ -125,7 +125,10 @@ const jsonOf = (line: string): unknown => {
   }
 }
 
-/** Reads a line as a message that recreates the letter, in its own queue or in another one. Refuses redacted lines. */
+/**
+ * Reads a line as a message that recreates the letter in the queue of the line, or in the queue `to`. It refuses a line
+ * with hidden parts.
+ */
 export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused => {
   const json = jsonOf(line)
   if (!isRecord(json)) return { detail: "the line is not a JSON object" }

@@ -12,20 +12,25 @@ import { browse, type Browsed, type Purged } from "./internal/browse.ts"
 
 export type { Browsed, Purged } from "./internal/browse.ts"
 
-/** A copy of a delayed message. Writing into it changes no message. */
+/** A copy of a delayed message. Changes to the copy do not change the message. */
 export interface DelayedMessage {
   /** The message's id. */
   readonly id: string
   /** The bytes as they were published. */
   readonly body: Uint8Array
   readonly headers: Message.Headers
-  /** The broker's own facts of this message, as of any delivery. */
+  /**
+   * The broker's native facts of this message. Read them with the adapter's module, for example
+   * `RabbitMqNative.of(message)`.
+   */
   readonly native: Message.Native
-  /** When the message was first published, in milliseconds since the epoch; `undefined` if unknown. */
+  /** When the message was first published, in milliseconds since the epoch; `undefined` if that is unknown. */
   readonly firstPublished: number | undefined
-  /** The number of its next attempt. */
+  /** The number of the message's next attempt. */
   readonly attempts: number
-  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` if unknown. */
+  /**
+   * When the message is due, in milliseconds since the epoch, by its sender's clock; `undefined` if that is unknown.
+   */
   readonly due: number | undefined
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Metadata.Attempt>
@@ -33,21 +38,21 @@ export interface DelayedMessage {
 
 /** The messages that were found. */
 export interface Listing extends Browsed {
-  /** Those that are due first, up to `limit`. */
+  /** The messages that are due first, up to `limit`. */
   readonly messages: ReadonlyArray<DelayedMessage>
-  /** The number of all that the filter selects. */
+  /** The number of all messages that the filter selects. */
   readonly selected: number
 }
 
 /** Options of `count`. */
 export interface CountOptions {
-  /** Selects the messages: those for which it returns `true`. It must return at once. Default: all. */
+  /** Selects a message if it returns `true`. It must return at once. Default: all messages. */
   readonly filter?: ((message: DelayedMessage) => boolean) | undefined
 }
 
 /** Options of `list`. */
 export interface ListOptions extends CountOptions {
-  /** The most messages to list, at least 1. Default: 100. */
+  /** The largest number of messages to list, at least 1. Default: 100. */
   readonly limit?: number | undefined
 }
 
@@ -59,18 +64,24 @@ export type PurgeOptions = (
       readonly filter?: undefined
     }
   | {
-      /** Selects the messages to remove: those for which it returns `true`. It must return at once. */
+      /** Selects a message for removal if it returns `true`. It must return at once. */
       readonly filter: (message: DelayedMessage) => boolean
       readonly all?: undefined
     }
 ) & {
-  /** Whether to count only, and remove nothing. Default: false. */
+  /** Whether to count the selected messages, and remove none. Default: false. */
   readonly dryRun?: boolean | undefined
-  /** Ends the removal: it selects no further message, and returns the number of those removed. Default: it is never stopped. */
+  /**
+   * A signal that ends the purge: it selects no further message, and returns the number of removed messages. Default: no
+   * signal.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The delayed messages of one queue. Each call fails with `Unsupported` if the broker cannot show them. */
+/**
+ * The calls on the delayed messages of one queue. Each call fails with `Unsupported` if the broker cannot show delayed
+ * messages.
+ */
 export interface DelayedMessages {
   readonly queue: string
   /**
@@ -80,23 +91,27 @@ export interface DelayedMessages {
    */
   readonly list: (options?: ListOptions) => Effect.Effect<Listing, BrokerError.BrokerError>
   /**
-   * Counts delayed messages: `selected` of the result.
+   * Counts delayed messages. In the result, `selected` is the number that the filter selects.
    *
    * @throws RangeError when an option is unknown or of another kind
    */
   readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError.BrokerError>
   /**
-   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. If it fails after
-   * some were selected, its error has their number: these may be gone. A filter that throws ends it; the error has the number removed.
+   * Removes delayed messages for good. A message that becomes due meanwhile is either removed or delivered. If the call
+   * fails after it has selected messages, the error has their number: these may be gone. If the filter throws, the call
+   * ends, and the error has the number of removed messages.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
   readonly purge: (options: PurgeOptions) => Effect.Effect<Purged, BrokerError.BrokerError>
 }
 
-/** The queue's consumers. */
+/** Options of {@link make}. */
 export interface Options {
-  /** The retry policy of its consumers, for brokers with a place for each of its delays. Default: the default policy. */
+  /**
+   * The retry policy of the queue's consumers, because some brokers keep the messages of each delay in a different place.
+   * Default: the default policy.
+   */
   readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
 }
 
@@ -111,7 +126,9 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
   signal: OptionKind.signal
 }
 
-/** The error of the options of each call; `undefined` if there is none. */
+/**
+ * Returns functions that check the options of each call. Each returns an error, or `undefined` if the options are valid.
+ */
 export const refusals = (queue: string) => ({
   list: (options: ListOptions = {}) => OptionNames.refusal("DelayedMessages.list", options, listKinds, queue),
   count: (options: CountOptions = {}) => OptionNames.refusal("DelayedMessages.count", options, countKinds, queue),
@@ -143,7 +160,7 @@ const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
   (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
   (a.firstPublished ?? 0) - (b.firstPublished ?? 0)
 
-/** The error of a removal that failed after it had selected messages. */
+/** Returns the error of a purge that failed after it had selected messages. */
 const inDoubt = (error: BrokerError.BrokerError, selected: number): BrokerError.BrokerError => {
   const { broker, cause, entries, operation, queue, reason, remedy } = error
   const detail = `${error.detail}; ${selected} delayed messages had been selected by then, and may be gone`
@@ -178,7 +195,7 @@ const remove = (
   })
 
 /**
- * The delayed messages of a queue. Throws RangeError for an option that is unknown.
+ * Returns the calls on the delayed messages of a queue. Throws RangeError for an option that is unknown.
  *
  * @example
  * ```ts
@@ -218,7 +235,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
           return { messages, selected, browsed, isWhole }
         })
       })
-    /** A call whose functions run in its async context, with a copy of its options. */
+    /** Makes a call whose functions run in the async context of its caller, with a copy of its options. */
     const calling = <O extends object, A, E>(
       refusal: RangeError | undefined,
       given: O,

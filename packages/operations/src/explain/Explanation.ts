@@ -11,9 +11,9 @@ import * as Delays from "./internal/delays.ts"
 export interface Part {
   /** The part, such as `Retries`. */
   readonly about: string
-  /** Whether the configuration does not set it, so all of it is default. */
+  /** Whether the configuration leaves this part out, so its sentences describe defaults. */
   readonly isDefault: boolean
-  /** Whole sentences, each with its full stop. */
+  /** The explanation: whole sentences, each with its full stop. */
   readonly sentences: ReadonlyArray<string>
 }
 
@@ -195,7 +195,8 @@ const limits = (options: ConsumerOptions.Options, lease: Capabilities.Lease | un
 const isGiven = (...values: ReadonlyArray<unknown>): boolean => values.some((value) => value !== undefined)
 
 /**
- * Explains the options of a queue's consumers. `lease` is that of its broker, which limits a handler's time. Default: none.
+ * Explains the options of a queue's consumers. `lease` is how long the broker leaves an unsettled message to the consumer,
+ * which limits a handler's time. Default: no lease.
  *
  * @throws RangeError when an option is unknown, of another kind or out of its range
  *

@@ -19,26 +19,29 @@ export interface Outcome {
   readonly arrived: number
   readonly succeeded: number
   readonly deadLettered: number
-  /** Messages that a policy without dead letters discarded. */
+  /** The number of messages that a policy without dead letters discarded. */
   readonly discarded: number
-  /** Messages that were not done when the simulation ended. */
+  /** The number of messages that were not done when the simulation ended. */
   readonly left: number
   readonly handlerRuns: number
-  /** Deliveries after the first, of all messages together. */
+  /** The number of redeliveries of all messages together. */
   readonly retries: number
   /** The largest number of messages that were ready, delayed or in progress. */
   readonly peakBacklog: number
-  /** The time from the end of the outage until all messages from before it are done; `undefined` when they never are. */
+  /**
+   * The time from the end of the outage until all messages from before its end are done; `undefined` if that did not
+   * happen.
+   */
   readonly recovery: number | undefined
   /** The largest backlog in each slice of time. */
   readonly backlog: ReadonlyArray<number>
-  /** Handler runs that begin in each slice: the load on what they need. */
+  /** The number of handler runs that begin in each slice of time, which is the load on the dependency. */
   readonly load: ReadonlyArray<number>
   /** The length of a slice. */
   readonly slice: number
-  /** Whether it ended early, because it had too many events. */
+  /** Whether the simulation ended early, because it had too many events. */
   readonly isCut: boolean
-  /** Events that were simulated. */
+  /** The number of simulated events. */
   readonly events: number
 }
 
@@ -57,7 +60,7 @@ type Event =
 
 const failure = Failure.make(new Error("the dependency is down"), 0)
 
-/** The largest number of events of a simulation, unless another one is given. */
+/** The default for the largest number of events of a simulation. */
 export const maxEvents = 5_000_000
 
 /** Events between two steps of a simulation. */
@@ -250,7 +253,7 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
   }
 }
 
-/** Simulates one outage at once. It takes up to some seconds: see {@link steps}. */
+/** Simulates one outage without pauses, which may take some seconds. {@link steps} leaves time for other work. */
 export const run = (scenario: Scenario, most = maxEvents): Outcome => {
   const running = steps(scenario, most)
   for (;;) {

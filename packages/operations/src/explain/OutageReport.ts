@@ -11,11 +11,11 @@ export interface OutageReport {
   readonly rate: number
   /** The length of the outage. */
   readonly length: number
-  /** The share of handler runs that fail while it lasts. */
+  /** The share of handler runs that fail during the outage. */
   readonly share: number
   readonly handlerTime: number
   readonly concurrency: number
-  /** The form of the consumer's backoff; `off` without one. */
+  /** The form of the consumer's backoff; `off` if the consumer has none. */
   readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff["form"] | "off"
   readonly seed: number
   readonly rounds: number
@@ -24,17 +24,17 @@ export interface OutageReport {
   readonly discarded: Range.Range
   readonly runsPerMessage: Range.Range
   readonly peakBacklog: Range.Range
-  /** The time to recover, of the rounds that recovered; `null` when none did. */
+  /** The time to recover, in the rounds that recovered; `null` if none did. */
   readonly recovery: Range.Range | null
   /** The number of rounds that did not recover. */
   readonly unrecovered: number
   /** The number of rounds that ended early, because they had too many events. */
   readonly cut: number
-  /** Deliveries after the first, of all messages together. */
+  /** The number of redeliveries of all messages together. */
   readonly retries: Range.Range
-  /** The most handler runs a second: of the slice of time that had the most. */
+  /** The largest number of handler runs a second in any slice of time. */
   readonly peakLoad: Range.Range
-  /** The first round's largest backlog in each slice of time, and the handler runs that began in it. */
+  /** For each slice of time of the first round: the largest backlog, and the number of handler runs that began. */
   readonly backlog: {
     readonly slice: number
     readonly values: ReadonlyArray<number>

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
  */
 export const isClosing = Context.Reference<boolean>("@requeue/operations/isClosing", { defaultValue: () => false })
 
-/** Work that fails with `stopped` if the connection is closed meanwhile. */
+/** Runs work. If the connection is closed meanwhile, fails with `stopped`. */
 export const told = <A, E, R, F>(
   work: Effect.Effect<A, E, R>,
   { capabilities: { broker } }: Broker.Service,

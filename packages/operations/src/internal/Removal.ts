@@ -9,7 +9,10 @@ export const kinds = {
   filter: OptionKind.callback
 }
 
-/** The error of the options of a call; `undefined` if one of `all` and `filter` is given. `things` names what is removed. */
+/**
+ * Returns the error of the options of a call; `undefined` if exactly one of `all` and `filter` is given. `things` names
+ * what is removed.
+ */
 export const refusal = <Options extends { readonly all?: unknown; readonly filter?: unknown }>(
   { call, queue, things }: { readonly call: string; readonly queue: string; readonly things: string },
   options: unknown,

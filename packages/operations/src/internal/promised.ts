@@ -1,11 +1,11 @@
-/** Calls of a module, as promises. */
+/** Turns the calls of a module into functions that return promises. */
 import type { Broker } from "@requeue/core"
 import { OptionNames } from "@requeue/core/port"
 import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Closing from "./Closing.ts"
 
-/** The same calls, where each Effect becomes a function that returns a promise. */
+/** The same calls, in which each Effect has become a function that returns a promise. */
 export type Promised<Calls> = {
   readonly [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => Effect.Effect<infer A, unknown, unknown>
     ? (...args: Args) => Promise<A>
@@ -14,7 +14,7 @@ export type Promised<Calls> = {
       : never
 }
 
-/** The error of wrong arguments, for each call that has arguments. */
+/** A function for each call with arguments, which returns the error of wrong arguments. */
 type Refusals = Readonly<Record<string, (...args: any) => RangeError | undefined>> // Each call has its own arguments.
 
 /**

@@ -13,50 +13,64 @@ import { heldOf } from "../internal/heldOf.ts"
 export interface Dead {
   /** The dead-letter queue's name. */
   readonly queue: string
-  /** Letters in the queue, without those that a reader holds; `undefined` where the broker cannot count. */
+  /** The number of letters in the queue, without those that a reader holds; `undefined` if the broker cannot count. */
   readonly count: number | undefined
-  /** Letters that a reader holds, such as a browse or a consumer; `undefined` where the broker does not report it. */
+  /**
+   * The number of letters that a reader holds, such as a browse or a consumer; `undefined` if the broker does not report
+   * it.
+   */
   readonly held: number | undefined
   /** Whether a reader holds letters, or may hold some. */
   readonly isHeld: boolean
-  /** Whether the broker has no such queue. Its `count` is 0 then. */
+  /** Whether the dead-letter queue is missing on the broker. `count` is then 0. */
   readonly isMissing: boolean
 }
 
-/** The backlog of a queue, and its dead letters. `missing` has the errors of both. */
+/**
+ * The backlog of a queue, and its dead letters. `missing` has the errors of the parts of the broker that do not answer.
+ */
 export interface QueueStatus extends Backlog.Backlog {
-  /** Whether the broker has no such queue. Its dead letters and delayed messages may still exist. */
+  /** Whether the queue is missing on the broker. Its dead letters and delayed messages may still exist. */
   readonly isMissing: boolean
-  /** The dead letters, by the dead-letter queues of the policy. */
+  /** The dead letters in each dead-letter queue that the policy names. */
   readonly dead: ReadonlyArray<Dead>
 }
 
-/** The fields of a status that have remarks. Consumers keep quarantined messages, so no broker counts them. */
+/**
+ * The fields of a status that can have remarks. `quarantined` messages, of which the broker refuses every settlement, are
+ * in no count of a broker.
+ */
 export type Field = Backlog.Field | "dead" | "quarantined"
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | undefined =>
   ready === undefined ? undefined : ready + delayed
 
-/** A missing queue has no figures: zeros would mean that all is well. */
+/** The figures of a missing queue. They are unknown, because zeros would mean that all is well. */
 const unknown = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
 
-/** How many queues to ask for at a time. Adapters bound their own requests, and combine those that come together. */
+/** How many queues to ask for at a time. Adapters limit their requests, and combine simultaneous ones. */
 export const atOnce = 256
 
-/** Returns the number of dead letters in all queues of the policy; `undefined` if the broker cannot count one of them. */
+/**
+ * Returns the number of dead letters in all queues of the policy; `undefined` if the broker cannot count one of these
+ * queues.
+ */
 export const deadOf = ({ dead }: Pick<QueueStatus, "dead">): number | undefined =>
   dead.reduce(
     (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
     0
   )
 
-/** Returns the same number with the letters that readers hold, if the broker counts them. */
+/**
+ * Returns the number of dead letters in all queues of the policy. It includes the letters that readers hold, if the broker
+ * counts them.
+ */
 export const allDeadOf = (status: Pick<QueueStatus, "dead">): number | undefined => {
   const ready = deadOf(status)
   return ready === undefined ? undefined : status.dead.reduce((sum, { held = 0 }) => sum + held, ready)
 }
 
-/** Why the number of dead letters is unknown, or what it leaves out. */
+/** Returns why the number of dead letters is unknown, or which letters it leaves out. */
 const deadRemark = (status: QueueStatus): { readonly dead?: string } => {
   if (deadOf(status) === undefined) return { dead: status.remarks.ready ?? "the broker does not count them" }
   const held = "a reader, such as a redrive, is at work; the broker does not count the letters that it holds"
@@ -78,14 +92,14 @@ const deadFrom = (queue: string, counts: Broker.Counts): Dead => {
   return { queue, count: waiting(counts), held, isHeld, isMissing: counts.isMissing === true }
 }
 
-/** Asks a broker how many letters one dead-letter queue has. It makes no queue. */
+/** Asks a broker how many letters one dead-letter queue has. The call creates no queue. */
 export const deadIn = (
   broker: Pick<Backlog.Teller, "admin">,
   queue: string
 ): Effect.Effect<Dead, BrokerError.BrokerError> =>
   Effect.map(broker.admin.counts(queue), (counts) => deadFrom(queue, counts))
 
-/** Asks a broker for the status of a queue. It makes no queue. */
+/** Asks a broker for the status of a queue. The call creates no queue. */
 export const of = (
   broker: Backlog.Teller,
   request: Backlog.Request

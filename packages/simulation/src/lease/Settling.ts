@@ -1,5 +1,6 @@
 /** Settles deliveries: messages are removed, hidden, or copied and then removed. */
-import { type BoundedMap, Broker, type BrokerError, type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
+import { type BoundedMap, type Broker, type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
+import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import { errorOf, type Requests, type Results } from "./Requests.ts"
@@ -30,10 +31,11 @@ export const longest = limits.hidden * 1000 - 10_000
 /** Whether its lease has ended. `now` is in monotonic milliseconds. */
 export const isExpired = ({ leaseEnds }: Receipt, now: number): boolean => now >= leaseEnds
 
-type Command =
-  | { readonly _tag: "Remove" }
-  | { readonly _tag: "Hide"; readonly seconds: number }
-  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
+type Direct = { readonly _tag: "Remove" } | { readonly _tag: "Hide"; readonly seconds: number }
+
+const remove: Direct = { _tag: "Remove" }
+
+const ended = errorOf("settle", "LeaseLost", "its lease had ended")
 
 /** The dependencies of settling. */
 export interface Dependencies {
@@ -55,15 +57,15 @@ const commandOf = (
   delivery: Delivery.Delivery,
   settlement: Settlement.Settlement,
   { copied, machine, maxDeliveries, queue }: Dependencies
-): Command => {
+): Direct | Settling.Copy<Direct> => {
   const { isUncertain, messageId, receivedAt } = receiptOf(delivery)
   // Its copy may have been stored after it was redelivered.
-  if (copied.has(messageId)) return { _tag: "Remove" }
+  if (copied.has(messageId)) return remove
   const now = machine.wallClock()
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
-      return { _tag: "Remove" }
+      return remove
     case "DeadLetter":
       return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
     case "Retry": {
@@ -80,93 +82,62 @@ const commandOf = (
   }
 }
 
-interface Settling<C extends Command = Command> extends Broker.SettleRequest {
-  readonly command: C
-}
-
-type Tagged<T extends Command["_tag"]> = Settling<Extract<Command, { readonly _tag: T }>>
-
-/** How each command is carried out. */
-const executing = ({ copied, requests, toSending }: Dependencies) => ({
-  remove: (some: ReadonlyArray<Broker.SettleRequest>) => requests.remove(some.map(handleOf)),
-  hide: (some: ReadonlyArray<Tagged<"Hide">>) =>
-    requests.hide(some.map((each) => ({ handle: handleOf(each), seconds: each.command.seconds, isBack: true }))),
-  copy: Effect.fnUntraced(function* (queue: string, some: ReadonlyArray<Tagged<"Copy">>) {
-    const results = yield* requests.send(
-      queue,
-      some.map((each) => toSending(each.command.outgoing, handleOf(each)))
-    )
-    const stored = some.filter((_, index) => results[index] === undefined)
-    for (const { delivery } of stored) copied.set(receiptOf(delivery).messageId, true)
-    yield* requests.remove(stored.map(handleOf))
-    return results
-  })
-})
-
 /** Makes the `settle` of a subscription. */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
-  const { copied, machine, onEnd, requests } = env
-  const execute = executing(env)
+  const { copied, machine, onEnd, requests, toSending } = env
 
-  /** Whether this client no longer holds a delivery. */
-  const isLost = ({ delivery, settlement }: Broker.SettleRequest): boolean => {
-    const receipt = receiptOf(delivery)
-    if (receipt.isSettling) return true
-    if (!isExpired(receipt, machine.monotonic())) return false
-    receipt.isSettling = true
-    onEnd(delivery)
-    // It may still exist, and then no other consumer need work on it. The server would report success in any case.
-    if (settlement._tag === "Ack" || settlement._tag === "Drop" || copied.has(receipt.messageId))
-      machine.run(requests.remove([receipt.number]))
-    return true
+  /** Ends claims with the results of a call. */
+  const end = <C>(
+    claims: ReadonlyArray<Settling.Claim<C>>,
+    done: Settling.Done<C>,
+    call: Effect.Effect<Results>
+  ): void => {
+    if (claims.length === 0) return
+    machine.run(Effect.map(call, (results) => claims.forEach((claim, index) => done(claim, results[index]))))
   }
 
-  const conclude = (
-    { command, delivery }: Settling,
-    error: BrokerError.BrokerError | undefined
-  ): ReadonlyArray<Broker.SettleFailure> => {
-    const fate = error && Broker.fateOf(error)
-    if (error === undefined || fate === undefined || fate === "lost") onEnd(delivery)
-    else {
+  return Settling.make<Direct, Settling.Copy<Direct>>({
+    claim: ({ delivery, settlement }) => {
+      const receipt = receiptOf(delivery)
+      if (receipt.isSettling) return ended
+      receipt.isSettling = true
+      if (!isExpired(receipt, machine.monotonic())) return undefined
+      onEnd(delivery)
+      // It may still exist, and then no other consumer need work on it. The server would report success in any case.
+      if (settlement._tag === "Ack" || settlement._tag === "Drop" || copied.has(receipt.messageId))
+        machine.run(requests.remove([receipt.number]))
+      return ended
+    },
+    release: ({ command, delivery }, _error, fate) => {
       const receipt = receiptOf(delivery)
       receipt.isSettling = false
       receipt.isUncertain ||= command._tag === "Hide" && fate === "unknown"
-    }
-    if (error === undefined || fate === undefined) return []
-    return [{ delivery, error, fate, smaller: error.reason === "BodyTooLarge" }]
-  }
-
-  const run = <S extends Settling>(
-    some: ReadonlyArray<S>,
-    carryOut: (some: ReadonlyArray<S>) => Effect.Effect<Results>
-  ) =>
-    some.length === 0
-      ? Effect.succeed([])
-      : Effect.map(carryOut(some), (results) => some.flatMap((each, index) => conclude(each, results[index])))
-
-  return (all) =>
-    Effect.suspend(() => {
-      const [lost, ours]: [Array<Broker.SettleFailure>, Array<Settling>] = [[], []]
-      for (const request of all) {
-        const { delivery, settlement } = request
-        if (isLost(request)) {
-          lost.push({ delivery, error: errorOf("settle", "LeaseLost", "its lease had ended"), fate: "lost" })
-          continue
-        }
-        receiptOf(delivery).isSettling = true
-        ours.push({ ...request, command: commandOf(delivery, settlement, env) })
+      return undefined
+    },
+    toCommand: ({ delivery, settlement }) => commandOf(delivery, settlement, env),
+    ack: remove,
+    carryOut: (claims, done) => {
+      const removes: Array<Settling.Claim<Direct>> = []
+      const hides: Array<{ claim: Settling.Claim<Direct>; handle: number; seconds: number; isBack: true }> = []
+      for (const claim of claims) {
+        const { command } = claim
+        if (command._tag === "Remove") removes.push(claim)
+        else hides.push({ claim, handle: handleOf(claim), seconds: command.seconds, isBack: true })
       }
-      const tagged = <T extends Command["_tag"]>(tag: T) =>
-        ours.filter((each): each is Tagged<T> => each.command._tag === tag)
-      const copies = Map.groupBy(tagged("Copy"), ({ command }) => command.outgoing.queue)
-      const failures = Effect.all(
-        [
-          run(tagged("Remove"), execute.remove),
-          run(tagged("Hide"), execute.hide),
-          ...[...copies].map(([queue, some]) => run(some, () => execute.copy(queue, some)))
-        ],
-        { concurrency: "unbounded" }
+      end(removes, done, requests.remove(removes.map(handleOf)))
+      end(
+        hides.map(({ claim }) => claim),
+        done,
+        requests.hide(hides)
       )
-      return Effect.map(failures, (failed) => [...lost, ...failed.flat()])
-    })
+    },
+    publish: (claims, done) => {
+      for (const [queue, some] of Map.groupBy(claims, ({ command }) => command.outgoing.queue)) {
+        const sendings = some.map((claim) => toSending(claim.command.outgoing, handleOf(claim)))
+        end(some, done, requests.send(queue, sendings))
+      }
+    },
+    stored: ({ delivery }) => copied.set(receiptOf(delivery).messageId, true),
+    ended: ({ delivery }) => onEnd(delivery)
+  })
 }

@@ -1,5 +1,6 @@
 /** Settles deliveries by FIN and REQ, or by a copy that is stored before its original is finished. */
-import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core/port"
+import { type Broker, type BrokerError, Outgoing } from "@requeue/core/port"
+import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import * as Link from "./Link.ts"
@@ -21,48 +22,45 @@ interface Dependencies {
 /** Deliveries after which a copy continues the count: a daemon's count restarts after 65,535. */
 const countLimit = 0x8000
 
-type Then = (failure?: Broker.SettleFailure) => void
+type Direct = { readonly _tag: "Finish" } | { readonly _tag: "Requeue"; readonly delay: number; readonly due: number }
 
-interface Requeue {
-  readonly delay: number
-  readonly due: number
+interface Copy extends Settling.Copy<Direct> {
+  readonly isHop: boolean
 }
 
-type Command =
-  | { readonly _tag: "Finish" }
-  | { readonly _tag: "Requeue"; readonly requeue: Requeue }
-  | {
-      readonly _tag: "Copy"
-      readonly outgoing: Outgoing.Outgoing
-      readonly isHop: boolean
-      readonly instead: Requeue | undefined
-    }
+const finished: Direct = { _tag: "Finish" }
 
 const toCommand = (
   { delivery, settlement }: Broker.SettleRequest,
-  { cap, isExact, machine, queue }: Dependencies
-): Command => {
+  { cap, isExact, machine, memory, queue }: Dependencies
+): Direct | Copy => {
+  // Its copy may have been stored after it was redelivered.
+  if (memory.isFinished(receiptOf(delivery))) return finished
   const now = machine.wallClock()
-  const copy = (outgoing: Outgoing.Outgoing, instead?: Requeue, isHop = false): Command => ({
+  const copy = (outgoing: Outgoing.Outgoing, instead?: Direct, isHop = false): Copy => ({
     _tag: "Copy",
     outgoing,
     isHop,
     instead
   })
-  const requeue = (delay: number): Requeue => ({ delay: Math.min(Math.ceil(delay), cap), due: now + delay })
+  const requeue = (delay: number): Direct => ({
+    _tag: "Requeue",
+    delay: Math.min(Math.ceil(delay), cap),
+    due: now + delay
+  })
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
-      return { _tag: "Finish" }
+      return finished
     case "Retry": {
       const { delay } = settlement
       const isDirect = !isExact && delay <= cap && receiptOf(delivery).deliveries < countLimit
-      if (isDirect) return { _tag: "Requeue", requeue: requeue(delay) }
+      if (isDirect) return requeue(delay)
       return copy(Outgoing.retry(delivery, settlement, queue, now), requeue(delay))
     }
     case "Release": {
       const { delay } = settlement
-      if (delay === 0) return { _tag: "Requeue", requeue: requeue(0) }
+      if (delay === 0) return requeue(0)
       return copy(Outgoing.hop(delivery, settlement, queue, now), requeue(delay), true)
     }
     case "DeadLetter":
@@ -70,79 +68,60 @@ const toCommand = (
   }
 }
 
-const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
-  delivery,
-  error: receiptOf(delivery).session.isOpen()
+const lossOf = ({ delivery }: Pick<Broker.SettleRequest, "delivery">): BrokerError.BrokerError =>
+  receiptOf(delivery).session.isOpen()
     ? Link.errorOf("settle", "LeaseLost", "its lease has ended")
-    : Link.errorOf("settle", "ConnectionLost", "the connection that delivered is gone"),
-  fate: "lost"
-})
+    : Link.errorOf("settle", "ConnectionLost", "the connection that delivered is gone")
 
 /** `settle` and `extend` of a subscription. */
 export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "settle" | "extend"> => {
   const { memory, publisher } = dependencies
 
-  const finish = (receipt: Receipt): boolean => {
+  /** Writes a command; false if its connection is lost. */
+  const write = (receipt: Receipt, command: Direct): boolean => {
     const { id, number: of, session } = receipt
-    const isWritten = session.answer({ _tag: "Fin", id, of })
-    if (isWritten) memory.finished(receipt)
-    return isWritten
+    if (command._tag === "Finish") return session.answer({ _tag: "Fin", id, of })
+    if (command.delay > 0) memory.requeued(receipt, command.due)
+    return session.answer({ _tag: "Req", id, of, delay: command.delay })
   }
-
-  const requeue = (receipt: Receipt, { delay, due }: Requeue): boolean => {
-    if (delay > 0) memory.requeued(receipt, due)
-    const { id, number: of, session } = receipt
-    return session.answer({ _tag: "Req", id, of, delay })
-  }
-
-  const settleOne = (request: Broker.SettleRequest, then: Then): void => {
-    const { delivery } = request
-    const receipt = receiptOf(delivery)
-    if (!receipt.session.take(receipt)) return then(gone(delivery))
-    const end = (isWritten: boolean): void => then(isWritten ? undefined : gone(delivery))
-    // Its copy may have been stored after it was redelivered.
-    const command = memory.isFinished(receipt) ? { _tag: "Finish" as const } : toCommand(request, dependencies)
-    if (command._tag === "Finish") return end(finish(receipt))
-    if (command._tag === "Requeue") return end(requeue(receipt, command.requeue))
-    const origin = { of: receipt.number, prefer: receipt.session.server, isHop: command.isHop }
-    publisher.publish(command.outgoing, origin, (error) => {
-      if (error === undefined) {
-        // The settlement has succeeded, even if the original is redelivered: then it is finished at once.
-        memory.finished(receipt)
-        finish(receipt)
-        return then()
-      }
-      const fate = Broker.fateOf(error)
-      if (fate === "rejected" && command.instead !== undefined) return end(requeue(receipt, command.instead))
-      then(receipt.session.untake(receipt) ? failed(delivery, error, fate) : gone(delivery))
-    })
-  }
+  const remember = ({ delivery }: Broker.SettleRequest): void => memory.finished(receiptOf(delivery))
 
   return {
-    settle: (requests) =>
-      Effect.callback((resume) => {
-        const failures: Array<Broker.SettleFailure> = []
-        let left = requests.length
-        for (const request of requests) {
-          settleOne(request, (failure) => {
-            if (failure !== undefined) failures.push(failure)
-            if (--left === 0) resume(Effect.succeed(failures))
-          })
+    settle: Settling.make<Direct, Copy>({
+      claim: (request) => {
+        const receipt = receiptOf(request.delivery)
+        return receipt.session.take(receipt) ? undefined : lossOf(request)
+      },
+      release: (request) => {
+        const receipt = receiptOf(request.delivery)
+        return receipt.session.untake(receipt) ? undefined : lossOf(request)
+      },
+      toCommand: (request) => toCommand(request, dependencies),
+      ack: finished,
+      carryOut: (claims, done) => {
+        for (const claim of claims) {
+          if (write(receiptOf(claim.delivery), claim.command)) done(claim)
+          else done(claim, lossOf(claim), "lost")
         }
-      }),
+      },
+      publish: (claims, done) => {
+        for (const claim of claims) {
+          const { isHop, outgoing } = claim.command
+          const { number, session } = receiptOf(claim.delivery)
+          publisher.publish(outgoing, { of: number, prefer: session.server, isHop }, (error) => done(claim, error))
+        }
+      },
+      ended: (claim, end) => {
+        if (end === "gone") remember(claim)
+      }
+    }),
     // A daemon answers TOUCH only on failure, so the next call shows it.
     extend: (deliveries) =>
       Effect.sync(() =>
         deliveries.flatMap((delivery) => {
           const receipt = receiptOf(delivery)
-          return receipt.session.touch(receipt) ? [] : [gone(delivery)]
+          return receipt.session.touch(receipt) ? [] : [{ delivery, error: lossOf({ delivery }), fate: "lost" }]
         })
       )
   }
 }
-
-const failed = (
-  delivery: Delivery.Delivery,
-  error: BrokerError.BrokerError,
-  fate: Broker.Fate
-): Broker.SettleFailure => ({ delivery, error, fate, smaller: error.reason === "BodyTooLarge" })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Call, Given } from "../History.ts"
 import type { Behaviour, Call as Planned, Sending, Thrown } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
-import { mark } from "../world/Parcels.ts"
+import { deliveryOf } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Throwing from "./Thrown.ts"
@@ -90,7 +90,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     const number = world.number()
     const turns = messages.map(turnOf)
     const given = turns.map(
-      ({ key, message }): Given => ({ key, delivery: Number(message.headers[mark]), attempts: message.attempts })
+      ({ key, message }): Given => ({ key, delivery: deliveryOf(message), attempts: message.attempts })
     )
     world.record({ _tag: "Began", process: name, run: number, given })
     for (const turn of turns) {

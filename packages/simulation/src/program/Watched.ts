@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Call } from "../History.ts"
 import type { Machine } from "../world/Machine.ts"
-import { mark } from "../world/Parcels.ts"
+import { deliveryOf } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
@@ -91,7 +91,7 @@ export const watch = (world: World, machine: Machine, make: (process: Process) =
     const run = world.number()
     const { attempts, headers } = message
     const key = Number(headers[keyHeader])
-    world.record({ _tag: "Began", process, run, given: [{ key, delivery: Number(headers[mark]), attempts }] })
+    world.record({ _tag: "Began", process, run, given: [{ key, delivery: deliveryOf(message), attempts }] })
     const began = (): void => void open++
     const ended = (how: How): void => {
       open--

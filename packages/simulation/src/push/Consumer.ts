@@ -1,5 +1,6 @@
 /** Subscriptions to a broker that pushes: their deliveries, their credit, and how a delivery is settled. */
-import { Broker, Outgoing, type Settlement } from "@requeue/core/port"
+import { type Broker, Outgoing, type Settlement } from "@requeue/core/port"
+import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"
@@ -19,22 +20,30 @@ const receiptOf = ({ receipt }: { readonly receipt: unknown }): Receipt => recei
 /** Publishes one message; `of` is the delivery that it is a copy of. */
 export type Publish = (outgoing: Outgoing.Outgoing, of: number | undefined, then: Line.Then) => void
 
-/** The copy that replaces a delivery; `undefined` if the server settles it natively. */
-const copyOf = (
+type Direct = { readonly _tag: "Ack" } | { readonly _tag: "Requeue"; readonly counted: boolean }
+
+const ack: Direct = { _tag: "Ack" }
+
+const commandOf = (
   delivery: Parameters<typeof Outgoing.retry>[0],
   settlement: Settlement.Settlement,
   queue: string,
   now: number
-): Outgoing.Outgoing | undefined => {
+): Direct | Settling.Copy<Direct> => {
   switch (settlement._tag) {
-    case "Retry":
-      return settlement.delay === 0 ? undefined : Outgoing.retry(delivery, settlement, queue, now)
-    case "Release":
-      return settlement.delay === 0 ? undefined : Outgoing.hop(delivery, settlement, queue, now)
+    case "Ack":
+    case "Drop":
+      return ack
     case "DeadLetter":
-      return Outgoing.deadLetter(delivery, settlement, queue, now)
-    default:
-      return undefined
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
+    case "Retry":
+      return settlement.delay === 0
+        ? { _tag: "Requeue", counted: true }
+        : { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
+    case "Release":
+      return settlement.delay === 0
+        ? { _tag: "Requeue", counted: false }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   }
 }
 
@@ -76,49 +85,43 @@ export const subscribing =
     let line: Line.Line
     const isOurs = ({ epoch }: Receipt): boolean => line.isUp() && epoch === line.epoch()
 
-    const settleOne = (
-      { delivery, settlement }: Broker.SettleRequest,
-      then: (failure?: Broker.SettleFailure) => void
-    ) => {
-      const receipt = receiptOf(delivery)
-      const lost = () =>
-        then({ delivery, error: Line.errorOf("settle", "LeaseLost", "its connection is lost"), fate: "lost" })
-      const acknowledge = (): void => {
-        if (isOurs(receipt)) line.send({ _tag: "Ack", tag: receipt.tag })
-        if (receipt.nonce !== undefined) settled.add(receipt.nonce)
-        // Once a copy is stored, the work is done, whatever becomes of the ack.
-        else if (!isOurs(receipt)) return lost()
-        then()
-      }
-      if (!isOurs(receipt)) return lost()
-      // Its copy was stored after it was redelivered.
-      if (isSettled(receipt)) return acknowledge()
-      const copy = copyOf(delivery, settlement, queue, machine.wallClock())
-      if (copy !== undefined) {
-        return publish(copy, receipt.number, (result) => {
-          if (Exit.isSuccess(result)) return acknowledge()
-          if (!isOurs(receipt)) return lost()
-          const error = Exit.findErrorOption(result)
-          const reason = error._tag === "Some" ? error.value : Line.errorOf("settle", "Unsupported", "the client died")
-          return then({ delivery, error: reason, fate: Broker.fateOf(reason) })
-        })
-      }
-      if (settlement._tag === "Ack" || settlement._tag === "Drop") return acknowledge()
-      line.send({ _tag: "Requeue", tag: receipt.tag, counted: settlement._tag === "Retry" })
-      then()
+    const lost = () => Line.errorOf("settle", "LeaseLost", "its connection is lost")
+    const remember = ({ delivery }: Broker.SettleRequest): void => {
+      const { nonce } = receiptOf(delivery)
+      if (nonce !== undefined) settled.add(nonce)
     }
-
-    const settle: Broker.Subscription["settle"] = (requests) =>
-      Effect.callback((resume) => {
-        const failures: Array<Broker.SettleFailure> = []
-        let left = requests.length
-        for (const request of requests) {
-          settleOne(request, (failure) => {
-            if (failure !== undefined) failures.push(failure)
-            if (--left === 0) resume(Effect.succeed(failures))
+    const settle = Settling.make<Direct>({
+      claim: ({ delivery }) => (isOurs(receiptOf(delivery)) ? undefined : lost()),
+      release: ({ delivery }) => (isOurs(receiptOf(delivery)) ? undefined : lost()),
+      // Its copy may have been stored after it was redelivered.
+      toCommand: ({ delivery, settlement }) =>
+        isSettled(receiptOf(delivery)) ? ack : commandOf(delivery, settlement, queue, machine.wallClock()),
+      ack,
+      carryOut: (claims, done) => {
+        for (const claim of claims) {
+          const receipt = receiptOf(claim.delivery)
+          if (!isOurs(receipt)) {
+            done(claim, lost(), "lost")
+            continue
+          }
+          line.send({ ...claim.command, tag: receipt.tag })
+          done(claim)
+        }
+      },
+      publish: (claims, done) => {
+        for (const claim of claims) {
+          publish(claim.command.outgoing, receiptOf(claim.delivery).number, (result) => {
+            if (Exit.isSuccess(result)) return done(claim)
+            const error = Exit.findErrorOption(result)
+            const died = Line.errorOf("settle", "Unsupported", "the client died")
+            return done(claim, error._tag === "Some" ? error.value : died)
           })
         }
-      })
+      },
+      ended: (claim, end) => {
+        if (end === "gone") remember(claim)
+      }
+    })
 
     const started = Effect.sync((): Broker.Subscription => {
       line = open()

@@ -5,13 +5,15 @@ import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"
 import type { World } from "./World.ts"
 
-/** The header that links a handler run to a delivery. It is not a part of the message. */
-export const mark = "delivery"
+/** The native fact that links a handler run to a delivery. A header would make deliveries of one copy differ. */
+const mark = "delivery"
+
+/** The number of the delivery that a handler sees. */
+export const deliveryOf = ({ native }: Pick<Delivery.Delivery, "native">): number => Number(native?.[mark])
 
 /** A message as a client puts it on the wire. */
 export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing.Outgoing): Parcel => {
-  const { [mark]: _, ...own } = headers
-  return { body, headers: own, metadata: Metadata.encode(metadata), nonce: world.number() }
+  return { body, headers, metadata: Metadata.encode(metadata), nonce: world.number() }
 }
 
 /** The facts that a broker reports of a delivery, besides the parcel. */
@@ -34,7 +36,8 @@ export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delive
   const metadata = known ?? Metadata.make(id, sentAt ?? machine.wallClock())
   return {
     body: parcel.body,
-    headers: Object.freeze({ ...parcel.headers, [mark]: String(told.delivery) }),
+    headers: Object.freeze({ ...parcel.headers }),
+    native: Object.freeze({ [mark]: told.delivery }),
     attempts: metadata.attempts + told.count,
     metadata,
     redelivered: told.count > 1,

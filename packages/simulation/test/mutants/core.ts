@@ -541,10 +541,12 @@ const waiting: ReadonlyArray<Mutant> = [
   {
     name: "a message stays in quarantine",
     file: consume("deliveries"),
-    from: "if (item.state === state) this.#resume([item])",
-    to: "if (item.state === state && state.decision.kept?.isQuarantined !== true) this.#resume([item])"
+    from: "timers.after(state.decision.kept!.pause, () => this.#resume([item]))",
+    to: "if (!isQuarantined(item)) timers.after(state.decision.kept!.pause, () => this.#resume([item]))"
   }
 ]
+
+const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
   {
@@ -557,14 +559,38 @@ const clients: ReadonlyArray<Mutant> = [
   {
     name: "the lossy client takes a publish without an answer for stored",
     file: "simulation/src/lossy/Settling.ts",
-    from: "if (error === undefined) {\n        // The",
-    to: 'if (error === undefined || Broker.fateOf(error) === "unknown") {\n        // The'
+    from: "(error) => done(claim, error)",
+    to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
   },
   {
     name: "the pushing client acks though its copy was not confirmed",
     file: "simulation/src/push/Consumer.ts",
-    from: "if (Exit.isSuccess(result)) return acknowledge()",
-    to: "if (Exit.isSuccess(result) || isOurs(receipt)) return acknowledge()"
+    from: "if (Exit.isSuccess(result)) return done(claim)",
+    to: "if (Exit.isSuccess(result) || isOurs(receiptOf(claim.delivery))) return done(claim)"
+  },
+  {
+    name: "the kit acks before the copy is stored",
+    file: settlingOfKit,
+    from: "publish(copies, copied)",
+    to: "(carryOut(copies.map((each) => claimed(each, ack)), () => {}), publish(copies, copied))"
+  },
+  {
+    name: "the kit keeps an original whose copy is stored",
+    file: settlingOfKit,
+    from: "acks.push(claimed(each, ack))",
+    to: "succeed(each)"
+  },
+  {
+    name: "the kit does not release what it could not settle",
+    file: settlingOfKit,
+    from: 'fate === "lost" ? error : release(each, error, fate)',
+    to: 'fate === "lost" ? error : undefined'
+  },
+  {
+    name: "the kit takes a failed copy for stored",
+    file: settlingOfKit,
+    from: "if (failure === undefined) {\n          stored?.",
+    to: 'if (failure === undefined || failure.fate === "unknown") {\n          stored?.'
   }
 ]
 

@@ -27,13 +27,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "finishes an original before its copy is stored",
     kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
     file: "settle/settle.ts",
-    text: "contained(queue, () => publish(command, receipt)),",
-    replacement: `contained(queue, () =>
-        Effect.andThen(
-          answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]),
-          publish(command, receipt)
-        )
-      ),`
+    text: "    for (const claim of claims) {\n      const published",
+    replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
   },
   {
     name: "retries an original whose copy is stored",
@@ -46,8 +41,12 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: `Effect.as(answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]), [])`,
-    replacement: "Effect.succeed([])"
+    text: "    carryOut: writing(dependencies),",
+    replacement: `    carryOut: (claims, done) => {
+      const [isCopied, all] = [claims.some(({ settlement: { _tag } }) => _tag === "DeadLetter"), writing(dependencies)]
+      if (isCopied) for (const claim of claims) done(claim)
+      else all(claims, done)
+    },`
   },
   {
     name: "drops the delay",

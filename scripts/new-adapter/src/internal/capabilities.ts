@@ -13,8 +13,10 @@ export const capabilities: Capabilities.Capabilities = {
   headers: true,
   historyOnRetry: true,
   maxBodySize: 1024 * 1024,
-  connectionBound: true,
-  lease: undefined,
+  connectionBound: true, // unleased
+  connectionBound: false, // leased
+  lease: undefined, // unleased
+  lease: { duration: 30_000, max: Number.POSITIVE_INFINITY }, // leased
   ordered: false,
   settleBatch: 1,
   settleWait: 0,

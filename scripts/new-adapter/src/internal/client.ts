@@ -47,6 +47,8 @@ export interface Consumer {
   readonly remove: (received: Received) => Promise<void>
   /** Returns a message, for the next delivery at once, or rejects. */
   readonly requeue: (received: Received) => Promise<void>
+  /** Renews the lease of a message, or rejects. */ // leased
+  readonly extend: (received: Received) => Promise<void> // leased
   /** Stops, and returns all that is out. */
   readonly close: () => Promise<void>
 }

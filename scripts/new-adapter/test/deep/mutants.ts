@@ -6,15 +6,16 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "        Effect.ignore(remove)\n",
-    replacement: "        Effect.void\n"
+    text: 'claim.command._tag === "Remove" ? consumer.remove',
+    replacement:
+      'claim.settlement._tag === "DeadLetter" ? () => Promise.resolve() : claim.command._tag === "Remove" ? consumer.remove'
   },
   {
     name: "does not store the copy of what it removes",
     kills: "delayed retries count as well",
     file: "settle/settle.ts",
-    text: "publish([command.outgoing], settler)",
-    replacement: "publish([], settler)"
+    text: "publish([claim.command.outgoing], dependencies)",
+    replacement: "publish([], dependencies)"
   },
   {
     name: "settles a delivery twice",

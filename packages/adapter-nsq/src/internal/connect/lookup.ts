@@ -73,7 +73,7 @@ const away = ({ detail, operation, reason }: BrokerError.BrokerError): BrokerErr
     operation,
     reason,
     detail: `nsqlookupd does not answer: ${detail}`,
-    remedy: "Start it again, or check its address in lookupd, and httpTls if it is behind TLS"
+    remedy: "Start nsqlookupd, or check its address in lookupd, and httpTls if it is behind TLS"
   })
 
 /** Makes a lookup over the nsqlookupd of the options. Logs each outage once. */

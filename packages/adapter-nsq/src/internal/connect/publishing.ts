@@ -213,6 +213,6 @@ const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: 
     operation: "publish",
     reason: "ConnectionFailed",
     detail: because === undefined ? detail : `${detail}: ${because.detail}`,
-    remedy: count === 1 ? because?.remedy : "Start a further nsqd, or give more of them than publishTo"
+    remedy: count === 1 ? because?.remedy : "Start a further nsqd, or configure more nsqd than publishTo requires"
   })
 }

@@ -98,11 +98,12 @@ const makeSettle = (
   deadlines: Deadlines.Deadlines,
   remembered: Remembered.Remembered,
   duplicates: Remembered.FinishedDuplicates,
-  { elapsed, nodes, now, sender, settings }: SubscribeDependencies
+  { elapsed, fork, nodes, now, sender, settings }: SubscribeDependencies
 ) =>
   Settle.make({
     queue,
     deadlines,
+    fork,
     command: (delivery, settlement) => {
       const receipt = receiptOf(delivery)
       return toCommand(delivery, settlement, () => ({

@@ -29,7 +29,7 @@ const paused = (queue: string, { channel, topic }: Queue): BrokerError.BrokerErr
     queue,
     reason: "Throttled",
     detail: `the channel ${channel} of the topic ${topic}, or the topic, is paused on every nsqd that has it`,
-    remedy: "Unpause it, for example in nsqadmin, to consume its messages"
+    remedy: "Unpause the channel or topic, for example in nsqadmin, to consume its messages"
   })
 
 /** Checks until the scope closes. A channel that is paused on every nsqd is a trouble; on some, it is logged. */

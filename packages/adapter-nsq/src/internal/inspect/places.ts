@@ -60,7 +60,7 @@ const away = ({ node }: Place, { detail, operation, reason }: BrokerError.Broker
     operation,
     reason,
     detail: `nsqd ${node.name} has not answered: ${detail}`,
-    remedy: "Start it again, or give the address of its HTTP interface in nsqdHttp"
+    remedy: "Start this nsqd, or give the address of its HTTP interface in nsqdHttp"
   })
 
 /** Asks every place. Fails if none answers. */

@@ -29,8 +29,8 @@ export const make = (count: number, timeout: number): Outcomes => {
     if (!BrokerError.isDoubtful(error)) return error
     const detail =
       error.reason === "Timeout"
-        ? `it was not written to an nsqd within ${Delay.format(timeout)}`
-        : `it was not written, because a message before it was lost: ${error.detail}`
+        ? `the message was not written to an nsqd within ${Delay.format(timeout)}`
+        : `the message was not written, because a message before it was lost: ${error.detail}`
     return withReason(error, "ConnectionFailed", detail)
   }
 
@@ -41,7 +41,7 @@ export const make = (count: number, timeout: number): Outcomes => {
     if (told !== undefined && BrokerError.isDoubtful(told)) return told
     if (unanswered.has(item)) return withReason(error, "Timeout", `no answer within ${Delay.format(timeout)}`)
     const last = told ?? unwritten(error)
-    return stored === 0 ? last : withReason(last, "ConnectionLost", `${last.detail}; another nsqd has it`)
+    return stored === 0 ? last : withReason(last, "ConnectionLost", `${last.detail}; another nsqd has the message`)
   }
 
   return {

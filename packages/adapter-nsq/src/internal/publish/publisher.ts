@@ -107,7 +107,7 @@ const make = (
       nodes.refused(node, error.message)
     }
     if (isShared && isOfSize(error)) return "Unread"
-    const cause = isShared && isPartial(error) ? new Error(`some may be stored: ${error.message}`) : error
+    const cause = isShared && isPartial(error) ? new Error(`some messages may be stored: ${error.message}`) : error
     return toBrokerError(cause, { operation: "publish", queue, node: node.name })
   }
 

@@ -109,7 +109,7 @@ const givenUp = (queue: string | undefined): BrokerError.BrokerError =>
     queue,
     reason: "ConnectionFailed",
     detail: "the publish was cancelled before it was written to an nsqd",
-    remedy: "Send it again"
+    remedy: "Send the message again"
   })
 
 /** Limits a send to `publishTimeout` from now on. */

@@ -45,7 +45,8 @@ export interface CommandContext {
 /** Deliveries after which a copy continues the count: nsqd's count restarts after 65,535. */
 const countLimit = 0x8000
 
-const finish: Command = { _tag: "Fin" }
+/** Finishes a message. */
+export const finish = { _tag: "Fin" } as const
 
 /** Returns the command of a settlement. Most only finish, so `circumstances` is not called for them. */
 export const toCommand = (

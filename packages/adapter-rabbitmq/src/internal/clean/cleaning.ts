@@ -59,13 +59,13 @@ const refusal = (field: string, detail: string, remedy: string) =>
 const needsManagement = refusal(
   "management",
   "only the management interface lists queues, and counts the messages that a queue still forwards",
-  "Give its address, for example http://localhost:15672"
+  "Set management to its address, for example http://localhost:15672"
 )
 
 /** Rejects a former prefix under which objects in use would look stale. */
 const refusePrefix = (prefix: string | undefined, settings: Settings) => {
   if (prefix === "")
-    return refusal("prefix", "the former prefix is empty", "Name the one that programs had, or leave it out")
+    return refusal("prefix", "the former prefix is empty", "Give the prefix that programs had before, or leave it out")
   return prefix === settings.prefix
     ? refusal(
         "prefix",

@@ -58,7 +58,7 @@ const connectionLost = new BrokerError.BrokerError({
   operation: "clean",
   reason: "ConnectionLost",
   detail: "the connection was lost during a removal",
-  remedy: "Run it again: it continues where it was"
+  remedy: "Run clean again: it continues where it was"
 })
 
 const messageOf = (fields: object) => ({ fields }) as Parameters<Channel["ack"]>[0] // The driver reads no more.

@@ -51,7 +51,7 @@ export const subscribe = (
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { inspected, now, replan, sender } = env
+    const { fork, inspected, now, replan, sender } = env
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
@@ -72,6 +72,7 @@ export const subscribe = (
 
     const settle = Settle.make({
       queue,
+      fork,
       settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(

@@ -35,7 +35,7 @@ const hidden = (queue: string): BrokerError.BrokerError =>
     queue,
     reason: "Unsupported",
     detail: 'the queue itself delays its retries (topology "native"), and RabbitMQ does not show them',
-    remedy: "Wait until they are due, or choose another topology"
+    remedy: "Wait until the messages are due, or choose another topology"
   })
 
 /** The broker's `admin`. */

@@ -34,7 +34,7 @@ const missing = (queue: string): BrokerError.BrokerError =>
     queue,
     reason: "QueueMissing",
     detail: "the queue does not exist, and its option assert does not let the adapter declare it",
-    remedy: `Create it, or set queues["${queue}"].assert: "declare"`
+    remedy: `Create the queue, or set queues["${queue}"].assert: "declare"`
   })
 
 const told = ({ management, serverVersion }: Dependencies, queue: string, isOurs: boolean) =>

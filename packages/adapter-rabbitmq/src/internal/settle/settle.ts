@@ -1,11 +1,15 @@
 /** Carries out settlements on the channel that delivered. */
 import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requeue/core/port"
+import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"
 import { identityOf, originalOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
-import { Ack, type Command, isAck } from "./toCommand.ts"
+import { Ack, type Command } from "./toCommand.ts"
+
+type CopyCommand = Extract<Command, { readonly _tag: "Copy" }>
+type DirectCommand = Exclude<Command, CopyCommand>
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
@@ -37,6 +41,7 @@ interface Dependencies {
     copies: ReadonlyArray<Copy>,
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
+  readonly fork: (effect: Effect.Effect<unknown>) => void
   /**
    * Remembers the name of an acked copy. A server that is killed forgets acks that were written and redelivers the
    * message, which is then acked again. Core cannot do this: it remembers only failed settlements. A retry by reject is
@@ -45,21 +50,7 @@ interface Dependencies {
   readonly settled: (name: string) => void
 }
 
-/** Reports a delivery that could not be settled. Default: it is `lost`. */
-type Fail = (
-  delivery: Delivery.Delivery,
-  error: BrokerError.BrokerError,
-  more?: Pick<Broker.SettleFailure, "fate" | "smaller">
-) => void
-
-/** Acks to write, by channel, and copies to publish. */
-interface Remaining {
-  readonly acks: Map<Settler, Array<Delivery.Delivery>>
-  readonly copies: Array<readonly [Delivery.Delivery, Copy]>
-}
-
 type Requests = ReadonlyArray<Broker.SettleRequest>
-type Failures = ReadonlyArray<Broker.SettleFailure>
 
 /** Returns promises that must resolve before settlements are written: lowered credit is written first. */
 const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
@@ -75,113 +66,72 @@ const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
   return barriers
 }
 
-/** Claims the deliveries, and requeues those that only go back into their queue. */
-const begin = (
-  requests: Requests,
-  { fail, queue, toCommand }: Pick<Dependencies, "queue" | "toCommand"> & { readonly fail: Fail }
-): Remaining => {
-  const remaining: Remaining = { acks: new Map(), copies: [] }
-  for (const { delivery, settlement } of requests) {
-    const receipt = receiptOf(delivery)
-    const { settler } = receipt
-    if (!settler.isOpen()) {
-      fail(delivery, lost(queue))
-      continue
+/** Returns messages to the queue, and acks the others: after that, one frame acks more. */
+const writing =
+  (queue: string) =>
+  (claims: ReadonlyArray<Settling.Claim<DirectCommand>>, done: Settling.Done<DirectCommand>): void => {
+    const end = (claim: Settling.Claim<DirectCommand>, isWritten: boolean): void =>
+      isWritten ? done(claim) : done(claim, lost(queue), "lost")
+    const acks = new Map<Settler, Array<Settling.Claim<DirectCommand>>>()
+    for (const claim of claims) {
+      const receipt = receiptOf(claim.delivery)
+      const { settler } = receipt
+      if (claim.command._tag !== "Ack") end(claim, settler.requeue(receipt, claim.command._tag))
+      else if (acks.get(settler)?.push(claim) === undefined) acks.set(settler, [claim])
     }
-    if (!settler.claim(receipt)) {
-      fail(delivery, failure(queue, "LeaseLost", "the delivery was settled before"))
-      continue
-    }
-    const command = isAck(settlement) ? Ack : toCommand(delivery, settlement)
-    switch (command._tag) {
-      case "Ack": {
-        const known = remaining.acks.get(settler)
-        if (known === undefined) remaining.acks.set(settler, [delivery])
-        else known.push(delivery)
-        break
-      }
-      case "Copy":
-        remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])
-        break
-      default:
-        if (!settler.requeue(receipt, command._tag)) fail(delivery, lost(queue))
+    for (const [settler, some] of acks) {
+      const isWritten = settler.ack(some.map(({ delivery }) => receiptOf(delivery)))
+      for (const claim of some) end(claim, isWritten)
     }
   }
-  return remaining
-}
 
 /** Makes the `settle` of a subscription. */
-export const make = ({ publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
-  const remember = (delivery: Delivery.Delivery): void => {
+export const make = ({ fork, publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
+  const remember = ({ delivery }: Broker.SettleRequest): void => {
     const name = identityOf(delivery)
     if (name !== undefined) settled(name)
   }
-
-  /** Publishes copies, and acks the original of each as soon as the copy is stored. */
-  const store = (copies: Remaining["copies"], fail: Fail): Effect.Effect<void> => {
-    const published = publish(
-      copies.map(([, copy]) => copy),
-      (index) => {
-        const [delivery] = copies[index]!
-        const receipt = receiptOf(delivery)
-        receipt.settler.ack([receipt])
-        // Even if the ack cannot be written: the work is done.
-        remember(delivery)
-      }
-    )
-    return Effect.map(published, (errors) =>
-      copies.forEach(([delivery], index) => {
-        const [error, receipt] = [errors[index], receiptOf(delivery)]
-        if (error === undefined) return
-        if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
-        receipt.settler.unclaim(receipt)
-        fail(delivery, error, { fate: fateOf(error), smaller: isOfHeaders(error) })
-      })
-    )
-  }
-
-  const settleNow = (requests: Requests): Effect.Effect<Failures> =>
-    Effect.suspend(() => {
-      const { copies, fail, failures } = write(requests)
-      return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
-    })
-
-  /** Writes all settlements that need no copy, and returns the rest. */
-  const write = (requests: Requests) => {
-    const failures: Array<Broker.SettleFailure> = []
-    const fail: Fail = (delivery, error, more = { fate: "lost" }) => failures.push({ delivery, error, ...more })
-    const { acks, copies } = begin(requests, { fail, queue, toCommand })
-    // After the requeued ones: then one frame acks more.
-    for (const [settler, deliveries] of acks) {
-      if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
-      else for (const delivery of deliveries) fail(delivery, lost(queue))
-    }
-    return { copies, fail, failures }
-  }
-
-  /** Settles requests that are all acks, as most are. Acks wait for no answer. */
-  const acknowledge = (requests: Requests): Effect.Effect<Failures> =>
+  const settle = Settling.make<DirectCommand, CopyCommand>({
+    claim: ({ delivery }) => {
+      const receipt = receiptOf(delivery)
+      if (!receipt.settler.isOpen()) return lost(queue)
+      return receipt.settler.claim(receipt) ? undefined : failure(queue, "LeaseLost", "the delivery was settled before")
+    },
+    release: ({ delivery }) => {
+      const receipt = receiptOf(delivery)
+      if (!receipt.settler.isOpen()) return lost(queue)
+      receipt.settler.unclaim(receipt)
+      return undefined
+    },
+    // Most are acked, and need no facts about the queue.
+    toCommand: ({ delivery, settlement }) =>
+      settlement._tag === "Ack" || settlement._tag === "Drop" ? Ack : toCommand(delivery, settlement),
+    ack: Ack,
+    carryOut: writing(queue),
+    publish: (claims, done) => {
+      const copies = claims.map(({ command, delivery }) => ({
+        message: command.outgoing,
+        original: originalOf(receiptOf(delivery))
+      }))
+      const published = publish(copies, (index) => done(claims[index]!))
+      fork(
+        Effect.map(published, (errors) =>
+          errors.forEach((error, index) => error && done(claims[index]!, error, fateOf(error)))
+        )
+      )
+    },
+    ended: (claim, end) => {
+      if (end === "gone") remember(claim)
+    },
+    mayBeSmaller: isOfHeaders
+  })
+  return (requests) =>
     Direct.make((onExit) => {
-      const end = (): void => onExit(Exit.succeed(write(requests).failures))
       const barriers = barriersOf(requests)
-      if (barriers.length === 0) end()
-      else
-        Promise.all(barriers)
-          .then(end)
-          .catch((defect: unknown) => onExit(Exit.die(defect)))
+      if (barriers.length === 0) return settle(requests).begin(onExit)
+      Promise.all(barriers)
+        .then(() => settle(requests).begin(onExit))
+        .catch((defect: unknown) => onExit(Exit.die(defect)))
       return () => undefined
     })
-
-  return (requests) =>
-    requests.every(({ settlement }) => isAck(settlement))
-      ? acknowledge(requests)
-      : Effect.suspend(() => {
-          const barriers = barriersOf(requests)
-          return barriers.length === 0
-            ? settleNow(requests)
-            : Effect.andThen(
-                Effect.promise(() => Promise.all(barriers)),
-                settleNow(requests)
-              )
-        })
 }

@@ -16,10 +16,7 @@ export type Command =
   | { readonly _tag: "Nack" }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
-export const Ack: Command = { _tag: "Ack" }
-
-/** Whether the settlement is an ack for every queue and count. */
-export const isAck = ({ _tag }: Settlement.Settlement): boolean => _tag === "Ack" || _tag === "Drop"
+export const Ack = { _tag: "Ack" } as const
 
 /** The queue, and the server's count for this copy. */
 export interface Input {

@@ -87,7 +87,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     const options = { queues: { [queue]: { assert: assertion } } }
     const error = await refusal(queue, options)
     assert.strictEqual(error.reason, "QueueMissing")
-    assert.include(error.remedy, `Create it, or set queues["${queue}"].assert: "declare"`)
+    assert.include(error.remedy, `Create the queue, or set queues["${queue}"].assert: "declare"`)
     await make(url, queue, {})
     await balance(url, queue, options, atOnce)
     const declared = queueName("declared")

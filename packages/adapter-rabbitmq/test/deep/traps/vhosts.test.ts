@@ -33,7 +33,7 @@ test.runIf(managementUrl)("a limit of queues that is reached is told with the re
       const send = broker.publish([outgoing("another", "a")])
       const error = yield* Effect.flip(send)
       assert.strictEqual(reasonOf(error), "AccessRefused")
-      assert.match(String(error), /queue limit in .* is reached\. Raise that limit, as max-queues/)
+      assert.match(String(error), /queue limit in .* is reached\. Raise that limit, such as max-queues/)
       yield* Effect.promise(() => limit(4))
       yield* until("room", () => Effect.runPromise(Effect.isSuccess(send)))
     })

@@ -9,7 +9,7 @@
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
 import { BrokerError } from "@requeue/core/port"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
@@ -46,6 +46,8 @@ export const make = (env: {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   readonly sources: Pick<Sources, "knows" | "learn">
+  /** Runs an effect by the program's clock. */
+  readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }): Receive<Message> => {
   const { elapsed, fifo, queue } = env
   const { visibilityTimeout, waitTime } = env.settings
@@ -80,7 +82,7 @@ export const make = (env: {
     const attempt = fifo ? next(count) : undefined
     try {
       const messages = messagesIn(await ask(attempt?.count ?? count, attempt?.id))
-      if (!env.sources.knows(messages)) await Effect.runPromise(env.sources.learn(messages))
+      if (!env.sources.knows(messages)) await env.run(env.sources.learn(messages))
       return messages
     } catch (cause) {
       const error = toBrokerError(cause, { operation: "receive", queue })

@@ -51,8 +51,9 @@ const open = Effect.fnUntraced(function* (
   let found = yield* ensure
   const timers = yield* Timers.make
   const clock = yield* Clock.Clock
-  const run = Effect.runForkWith(yield* Effect.context())
-  const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+  const context = yield* Effect.context()
+  const runFork = Effect.runForkWith(context)
+  const fork = (effect: Effect.Effect<unknown>): void => void runFork(effect)
   return {
     queue,
     fifo: found.fifo,
@@ -68,7 +69,8 @@ const open = Effect.fnUntraced(function* (
     sources: Sources.make(client, timers.now, retry.maxDeliveries),
     /** Milliseconds since the epoch. */
     now: () => clock.currentTimeMillisUnsafe(),
-    fork
+    fork,
+    run: Effect.runPromiseWith(context)
   }
 })
 

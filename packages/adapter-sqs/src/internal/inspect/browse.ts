@@ -159,7 +159,8 @@ export const browse = (
     }
 
     const settings = { waitTime, visibilityTimeout }
-    const receive = rounds(Receive.make({ client, queue, fifo, url, settings, elapsed: now, sources }), keep, now)
+    const run = Effect.runPromiseWith(yield* Effect.context())
+    const receive = rounds(Receive.make({ client, queue, fifo, url, settings, elapsed: now, sources, run }), keep, now)
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         yield* Effect.timeoutOption(receive(0), Duration.millis(lastGrace))

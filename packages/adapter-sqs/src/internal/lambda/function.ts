@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import * as Names from "../names.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import { connect, type Message } from "../client.ts"
+import { connecting } from "../driver.ts"
 import * as Queues from "../declare/declare.ts"
 import * as Publisher from "../publish/publisher.ts"
 import * as Remembered from "../consume/remembered.ts"
@@ -141,7 +142,7 @@ export const make = (
     const unbegun = Math.max(reserve + leastRun, lastBegin)
     const runFork = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void runFork(effect)
-    const client = yield* connect(settings)
+    const client = yield* connecting(connect)(settings)
     const queues = Queues.make(client, settings)
     const publisher = Publisher.make({ client, queues, fork })
     const remembered = Remembered.make(settledLimit)

@@ -28,7 +28,7 @@ const onlyConsumes = Effect.suspend(() =>
       operation: "invocation",
       reason: "Unsupported",
       detail: "an invocation has its own messages and nothing else",
-      remedy: "Use SqsBroker as well"
+      remedy: "Use SqsBroker for other calls"
     })
   )
 )

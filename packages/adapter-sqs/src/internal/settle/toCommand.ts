@@ -20,6 +20,9 @@ export type Command =
   | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
   | { readonly _tag: "Leave" }
 
+/** Deletes a message. */
+export const remove = { _tag: "Delete" } as const
+
 /** The facts that determine the command, besides delivery and settlement. */
 export interface Input {
   readonly queue: string
@@ -70,11 +73,11 @@ export const hideFor = (delay: number, elapsed: number): number | undefined => {
 /** Chooses the calls of a settlement. */
 export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, input: Input): Command => {
   const { isCopied, now, queue } = input
-  if (isCopied) return { _tag: "Delete" }
+  if (isCopied) return remove
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
-      return { _tag: "Delete" }
+      return remove
     case "Retry":
       return retry(delivery, settlement, input)
     case "DeadLetter":

@@ -33,7 +33,7 @@ interface Found {
   readonly letter: DeadLetters.DeadLetter
 }
 
-/** Returns the only letter that matches. */
+/** Finds the only letter that matches. */
 const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =>
   Effect.gen(function* () {
     const found = yield* Effect.forEach(all, (dead) =>
@@ -46,7 +46,9 @@ const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =
     return yield* new UsageError({
       detail: `--edit: ${first === undefined ? "no letter matches" : "several letters match"}`,
       remedy:
-        first === undefined ? "See dead-letters list" : "Give --id and --dlq, or --older-than, to select one of them"
+        first === undefined
+          ? "requeue dead-letters list shows all letters"
+          : "Give --id and --dlq, or --older-than, to select one of them"
     })
   })
 
@@ -54,7 +56,7 @@ const draftOf = ({ dead: { queue }, letter }: Found) =>
   Effect.gen(function* () {
     const obstacle = LetterDraft.obstacle(letter)
     if (obstacle !== undefined) {
-      const remedy = "Nothing was changed. Edit it in a program, with deadLetters.edit"
+      const remedy = "Nothing was changed. Edit the letter in a program, with deadLetters.edit"
       return yield* new UsageError({ detail: `--edit: ${letter.id}: ${obstacle}`, remedy })
     }
     const edited = yield* Editor.edit(LetterDraft.write(letter, `The dead letter ${letter.id} of ${queue}.`))
@@ -80,7 +82,10 @@ const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLe
   return `${queue}: ${Printable.line(letter.id)}: ${words[outcome]}${rest}`
 }
 
-/** Edits the matching letter. It is a problem if the copy is not known to have succeeded, though the broker reports that. */
+/**
+ * Edits the matching letter. The command reports a problem if the broker reports outcomes, and the copy is not known to
+ * have succeeded.
+ */
 export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
   Effect.provide(editing(target, asked), Target.layer(target))
 
@@ -94,7 +99,7 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
     if (letter.origin === undefined && Option.isNone(asked.to)) {
       return yield* new UsageError({
         detail: `--edit: the queue that ${letter.id} came from is unknown`,
-        remedy: "Give --to"
+        remedy: "Give a queue with --to"
       })
     }
     const draft = yield* draftOf(found)

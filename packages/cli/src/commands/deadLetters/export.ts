@@ -64,7 +64,7 @@ const write = (
     })
   )
 
-/** Writes the letters of all queues. If that ends early, prints its progress. */
+/** Writes the letters of all queues. If the command ends early, prints its progress. */
 const writeAll = (
   all: ReadonlyArray<DeadLetters.DeadLetters>,
   output: Option.Option<string>,

@@ -52,21 +52,21 @@ const batch = 100
 
 interface Line {
   readonly number: number
-  /** `undefined` if it is not UTF-8. */
+  /** The text of the line; `undefined` if it is not UTF-8. */
   readonly text: string | undefined
 }
 
 /** The progress of an import. */
 interface Report {
-  /** Published and confirmed, by queue. */
+  /** The number of published and confirmed letters, by queue. */
   readonly imported: Map<string, number>
-  /** Imported lines after the first one that was not imported: the broker accepted their letters. */
+  /** Lines after the first line that was not imported, whose letters the broker has accepted. */
   readonly ahead: Array<number>
-  /** Lines without an answer of the broker: their letters may exist. */
+  /** Lines whose letters got no answer of the broker: the letters may exist. */
   readonly unconfirmed: Array<number>
-  /** The next line. */
+  /** The number of the next line. */
   next: number
-  /** Why it stopped. */
+  /** Why the import stopped. */
   problem: string | undefined
 }
 
@@ -87,7 +87,7 @@ const text = (report: Report, dryRun: boolean): string => {
   ].join("\n")
 }
 
-/** How to go on after a problem. A dry run imports nothing, so it names no line to begin with. */
+/** Advises how to go on after a problem. A dry run imports nothing, so its advice names no line. */
 const goOn = ({ next }: Report, dryRun: boolean): string =>
   dryRun
     ? `Nothing was imported. Fix line ${next}, or remove it, and run the same command again`
@@ -134,7 +134,7 @@ interface Numbered {
   readonly letter: Outgoing.Outgoing
 }
 
-/** Records the letters of a finished publish. Those after the first failed one may be published as well. */
+/** Records the letters of a finished publish. Letters after the first failed one may be published as well. */
 const book = (report: Report, letters: ReadonlyArray<Numbered>, error: BrokerError.BrokerError | undefined): void => {
   for (const [at, { letter, number }] of letters.entries()) {
     const status =
@@ -154,7 +154,7 @@ const run = (
     readonly create: boolean
     readonly fromLine: number
     readonly dryRun: boolean
-    /** Names for advice. */
+    /** Names of queues that the advice may suggest. */
     readonly known: ReadonlyArray<string>
   },
   report: Report,
@@ -172,7 +172,7 @@ const run = (
       if (letters.length === 0) return
       for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
         if (!known.has(queue) && !options.create)
-          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create it" })
+          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create the queue" })
         known.add(queue)
       }
       const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))

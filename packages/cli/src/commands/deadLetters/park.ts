@@ -45,7 +45,7 @@ const flags = {
   yes: Confirmation.yes
 }
 
-/** The report as JSON, with `parked` instead of `redriven`. */
+/** Returns the report as JSON, with `parked` instead of `redriven`. */
 const toJson = (each: RedriveView.Redriven) => {
   const { redriven: parked, ...rest } = RedriveView.toJson(each)
   return { ...rest, parked }

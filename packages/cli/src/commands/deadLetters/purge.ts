@@ -28,7 +28,7 @@ const flags = {
   yes: Confirmation.yes
 }
 
-/** Counted letters that were not removed, in words. */
+/** Describes counted letters that were not removed. */
 const kept = ({ held = 0 }: { readonly held?: number }): string =>
   held === 0 ? "" : `; ${held} more were counted, which another reader holds or which are delayed`
 

@@ -67,7 +67,7 @@ const flags = {
   yes: Confirmation.yes
 }
 
-/** Refuses flags for several letters. */
+/** Refuses the flags that concern several letters. */
 const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, UsageError> => {
   const [name] = Object.keys(given).filter((each) => given[each] !== undefined)
   if (name === undefined) return Effect.void
@@ -76,11 +76,11 @@ const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, Us
   return Effect.fail(new UsageError({ detail: `--edit and --${flag} do not go together`, remedy }))
 }
 
-/** The reports of finished queues. */
+/** Collects the reports of the finished queues. */
 const reports = (broker: string, asked: RedriveView.Asked) => {
   const finished: Array<RedriveView.Redriven> = []
   let underway: RedriveView.Redriven | undefined
-  /** Includes the queue in progress. */
+  /** Returns the reports, including that of the queue in progress. */
   const all = () => (underway === undefined ? finished : [...finished, underway])
   const text = (some: ReadonlyArray<RedriveView.Redriven>): string =>
     some.map((each) => RedriveView.text(each, asked)).join("\n")

@@ -17,11 +17,11 @@ import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
-/** Adds that browsing did not reach the end. */
+/** Returns a note if browsing did not reach the end. */
 export const part = ({ isWhole, browsed }: DelayedMessages.Browsed): string =>
   isWhole ? "" : `, among the ${browsed} that were browsed; there are more`
 
-/** The delayed messages of each queue that the flags name, on the broker. */
+/** Returns the delayed messages of each queue that the flags name. */
 export const ofEach = <A extends Partial<DelayedMessages.Browsed> | undefined, E, R>(
   { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
   run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>

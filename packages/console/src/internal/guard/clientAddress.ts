@@ -1,14 +1,17 @@
-/** The client of a request, for limits: the address of its socket, or the address that a trusted proxy reports. */
+/**
+ * Finds the client of a request, for rate limits: the address of the request's socket, or the address that a trusted proxy
+ * reports.
+ */
 import { BlockList, isIP, isIPv6 } from "node:net"
 
-/** Headers of proxies. A request with one of them comes through a proxy, and not from a user of this machine. */
+/** Headers that proxies add. A request with one of them comes through a proxy, so it may not come from this machine. */
 const forwarding = ["forwarded", "via", "x-real-ip"]
 
 /** Whether a request has the header of a proxy. */
 export const isForwarded = (headers: Headers): boolean =>
   [...headers.keys()].some((name) => forwarding.includes(name) || name.startsWith("x-forwarded-"))
 
-/** An address without the prefix of IPv4 in IPv6, zone and port. */
+/** Returns an address without its zone, its port and the prefix of IPv4 in IPv6. */
 const plain = (address: string): string =>
   address
     .trim()
@@ -17,7 +20,7 @@ const plain = (address: string): string =>
     .replace(/%.*$/, "")
     .replace(/^::ffff:(?=\d+\.)/i, "")
 
-/** Returns the network of an address: a client of IPv6 has 2^64 addresses. */
+/** Returns the network of an address, because a client of IPv6 has 2^64 addresses. */
 const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
   const [before = [], behind = []] = address.split("::").map((part) => part.split(":").filter(Boolean))
@@ -37,7 +40,10 @@ export const isNetwork = (text: string): boolean => {
   return most > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
 }
 
-/** Finds the client of a request: the last address in `X-Forwarded-For` that is not one of these proxies. */
+/**
+ * Makes a function that finds the client of a request: the last address in `X-Forwarded-For` that is not one of these
+ * proxies.
+ */
 export const make = (proxies: ReadonlyArray<string>) => {
   const trusted = new BlockList()
   for (const each of proxies) {

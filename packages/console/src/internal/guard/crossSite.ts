@@ -1,12 +1,13 @@
 /**
- * Requests that a page of another site causes. Browsers send the origin of a request, which pages cannot change. https://www.w3.org/TR/fetch-metadata/ https://fetch.spec.whatwg.org/#origin-header
+ * Detects requests that a page of another site causes. Browsers send the origin of a request, and pages cannot change it.
+ * https://www.w3.org/TR/fetch-metadata/ https://fetch.spec.whatwg.org/#origin-header
  */
 
 const hostOf = (origin: string): string | undefined => URL.parse(origin)?.host
 
 /**
- * Whether a request that changes something comes from a page of the console. Pages without a referrer and sandboxed frames both
- * send `Origin: null`: there, `Sec-Fetch-Site` decides.
+ * Whether a request that changes something comes from a page of the console. Pages without a referrer and sandboxed frames
+ * both send `Origin: null`; then `Sec-Fetch-Site` decides.
  */
 export const isOwn = (headers: Headers, host: string): boolean => {
   const origin = headers.get("origin")
@@ -17,7 +18,7 @@ export const isOwn = (headers: Headers, host: string): boolean => {
 }
 
 /**
- * Whether a page may be read. A page of another site may link to it, but not embed or fetch it.
+ * Whether a request may read a page. A page of another site may link to the console, but not embed or fetch its pages.
  */
 export const isReadable = (headers: Headers): boolean => {
   const site = headers.get("sec-fetch-site")

@@ -1,8 +1,8 @@
-/** The fields of a form, up to a size limit. */
+/** Reads the fields of a form, up to a size limit. */
 import * as Effect from "effect/Effect"
 import { Refusal } from "../refusal.ts"
 
-/** Bytes of the largest form without a body: names of queues, an id, and a token. */
+/** The size limit of a form without a body, in bytes: it has names of queues, an id, and a token. */
 const standard = 16 * 1024
 
 const tooLarge = (limit: number) =>
@@ -34,7 +34,7 @@ export const of = (request: Request, limit = standard): Effect.Effect<URLSearchP
     if (Number(request.headers.get("content-length") ?? 0) > limit) return yield* tooLarge(limit)
     const bytes = yield* Effect.tryPromise({
       try: () => read(request, limit),
-      catch: () => new Refusal({ status: 400, detail: "the form did not arrive", remedy: "Send it again" })
+      catch: () => new Refusal({ status: 400, detail: "the form did not arrive", remedy: "Send the form again" })
     })
     return bytes === undefined ? yield* tooLarge(limit) : new URLSearchParams(new TextDecoder().decode(bytes))
   })

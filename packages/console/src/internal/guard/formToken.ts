@@ -1,10 +1,10 @@
-/** The token in each form: only pages of this process for this operator have it. */
+/** Makes and checks the token in each form. Only pages that this process has made for this operator have the token. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 
-/** The field of forms. */
+/** The name of the form field that has the token. */
 export const field = "token"
 
-/** Makes and checks tokens. */
+/** A maker and checker of tokens. */
 export interface FormToken {
   readonly of: (operator: string, now: number) => string
   readonly matches: (operator: string, given: string, now: number) => boolean
@@ -13,7 +13,7 @@ export interface FormToken {
 /** Milliseconds for which a form is valid. */
 const lifetime = 12 * 3_600_000
 
-/** Makes tokens of a time and a signature. Their secret ends with the process. */
+/** Makes tokens from a time and a signature. The secret of the signatures ends with the process. */
 export const make = (): FormToken => {
   const secret = randomBytes(32)
   const sign = (operator: string, made: string) =>

@@ -1,4 +1,4 @@
-/** The checks of every request, in this order: host, origin, rate, operator and role, token. */
+/** Checks every request, in this order: host, origin, rate, operator and role, token. */
 import * as Effect from "effect/Effect"
 import { type Action, actions, type Authorize, type Decision } from "../../Authorization.ts"
 import { Refusal } from "../refusal.ts"
@@ -8,25 +8,25 @@ import type * as FormToken from "./formToken.ts"
 import * as Host from "./host.ts"
 import * as RateLimit from "./rateLimit.ts"
 
-/** The client of a request. */
+/** The sender of a request. */
 export interface Client {
-  /** The address of its socket. */
+  /** The remote address of the request's socket. */
   readonly address: string
 }
 
-/** The settings of a gate. */
+/** The options of a gate. */
 export interface Options {
-  /** Default: the names of this machine. */
+  /** The hosts that requests may name. Default: the names of this machine. */
   readonly hosts: ReadonlyArray<string> | undefined
   readonly authorize: Authorize
-  /** Whether the console has no authentication. Then only this machine may reach it. */
+  /** Whether the console has no authentication. If so, only this machine may reach it. */
   readonly isOpen: boolean
   readonly token: FormToken.FormToken
   /** Proxies that are trusted to report the client's address. */
   readonly proxies: ReadonlyArray<string>
 }
 
-/** Limits on requests of a client, and on changes and wrong credentials of an operator at a client. */
+/** Rate limits: of all requests of a client; of changes, and of wrong credentials, of one operator at one client. */
 const limits = { all: [200, 50], acts: [30, 2], failures: [10, 0.2] } as const
 
 const refuse = (
@@ -38,14 +38,14 @@ const refuse = (
 
 const tooOften = refuse(429, "too many requests", "Wait a minute", { "retry-after": "60" })
 
-/** Whether the answer of a hook is a decision. A hook may be JavaScript. */
+/** Whether the answer of a hook is a decision. This is checked, because a hook may be written in JavaScript. */
 const isDecision = (answer: unknown): answer is Decision => {
   const { _tag, operator }: { readonly _tag?: unknown; readonly operator?: unknown } = Object(answer)
   if (_tag === "Unknown") return operator === undefined || typeof operator === "string"
   return (_tag === "Granted" || _tag === "Forbidden") && typeof operator === "string"
 }
 
-/** Calls the hook. Where it throws or returns anything else, the request is refused. */
+/** Calls the hook. If it throws or returns anything else, the request is refused. */
 const decide = (authorize: Authorize, request: Request, action: Action): Effect.Effect<Decision> => {
   const unknown: Decision = { _tag: "Unknown" }
   const asked = Effect.tryPromise(async () => authorize(request, action))
@@ -57,24 +57,28 @@ const decide = (authorize: Authorize, request: Request, action: Action): Effect.
 
 const isRead = ({ method }: Request): boolean => method === "GET" || method === "HEAD"
 
-/** A gate. */
+/** Makes the gate of a console. */
 export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
   const [all, acts, failures] = [limits.all, limits.acts, limits.failures].map(([burst, rate]) =>
     RateLimit.make(burst, rate)
   )
   const clientOf = ClientAddress.make(proxies)
 
-  /** Refuses a request by what does not depend on its operator. */
+  /** Refuses a request for reasons that do not depend on its operator. */
   const enter = (request: Request, { address }: Client, now: number): Refusal | undefined => {
     const host = Host.of(request)
     if (!Host.isAllowed(host, hosts)) {
-      return refuse(421, `this console is not ${host}`, "If the console serves this host, name it in hosts")
+      return refuse(
+        421,
+        `this console is not ${host}`,
+        "If the console serves this host, add the host to the option hosts"
+      )
     }
     if (isOpen && !(Host.isLoopbackAddress(address) && !ClientAddress.isForwarded(request.headers))) {
       return refuse(
         403,
         "this console has no authentication, so it serves only this machine, without a proxy",
-        "Give authorize"
+        "To serve other machines, set the option authorize"
       )
     }
     // Before the limit: requests from other sites do not use up the limit of the user.
@@ -87,7 +91,10 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
     return all!.take(clientOf(address, request.headers), now) ? undefined : tooOften
   }
 
-  /** Returns the operator and all granted actions, or refuses the action; `client` is the key of the limits. */
+  /**
+   * Returns the operator and all granted actions, or refuses the action. `client` in the result is the key of the rate
+   * limits.
+   */
   const admit = (request: Request, { address }: Client, action: Action, now: number) =>
     Effect.gen(function* () {
       const decision = yield* decide(authorize, request, action)
@@ -114,7 +121,7 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
       return yield* refuse(401, "you are not signed in", "Sign in", headers)
     })
 
-  /** Refuses a form that no page of this process has made for this operator. */
+  /** Refuses a form that this process has not made for this operator. */
   const verify = (operator: string, given: string | null, now: number): Refusal | undefined =>
     given !== null && token.matches(operator, given, now)
       ? undefined

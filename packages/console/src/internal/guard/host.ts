@@ -1,6 +1,4 @@
-/**
- * The hosts that requests may name. Another name for the same address is an attack by DNS rebinding.
- */
+/** Checks the hosts that requests name. Another name for the console's address is an attack by DNS rebinding. */
 
 const nameOf = (host: string): string =>
   host
@@ -16,11 +14,14 @@ export const isLoopback = (host: string): boolean =>
 export const isLoopbackAddress = (address: string): boolean =>
   address === "::1" || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/.test(address)
 
-/** Whether a host may be served: a listed host, with any port where the list names none; without a list, this machine. */
+/**
+ * Whether the console may serve a host. It serves the listed hosts, with any port if the list names none. Without a list,
+ * it serves this machine.
+ */
 export const isAllowed = (host: string, allowed: ReadonlyArray<string> | undefined): boolean =>
   allowed === undefined
     ? isLoopback(host)
     : allowed.some((each) => [host.toLowerCase(), nameOf(host)].includes(each.toLowerCase()))
 
-/** The host that a request was sent to. */
+/** Returns the host that a request was sent to. */
 export const of = (request: Request): string => request.headers.get("host") ?? new URL(request.url).host

@@ -1,17 +1,17 @@
 /** Rate limits for each client: token buckets. */
 
-/** A limit. */
+/** A rate limit for clients. */
 export interface RateLimit {
-  /** Takes a token of a client, and returns whether there was one. */
+  /** Takes a token from the bucket of a client, and returns whether there was one. */
   readonly take: (client: string, now: number) => boolean
-  /** Whether a client has a token; takes none. */
+  /** Whether the bucket of a client has a token. It takes none. */
   readonly has: (client: string, now: number) => boolean
 }
 
-/** The most clients that are remembered. The least recent is forgotten first. */
+/** The largest number of clients that are remembered. The least recently active client is forgotten first. */
 const remembered = 100_000
 
-/** Makes a limit of `burst` at once and `perSecond` on average. Times are in milliseconds. */
+/** Makes a rate limit of `burst` requests at once and `perSecond` on average. Times are in milliseconds. */
 export const make = (burst: number, perSecond: number): RateLimit => {
   const buckets = new Map<string, { readonly left: number; readonly at: number }>()
   const leftOf = (client: string, now: number): number => {

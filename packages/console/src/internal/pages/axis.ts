@@ -26,23 +26,23 @@ const round = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((n) => n * day)
 ]
 
-/** The least distance of two ticks in percent: their labels do not touch. */
+/** The smallest distance between two ticks, in percent of the width, at which their labels do not touch. */
 const apart = 17
 
 const label = (millis: number): string => (millis === 0 ? "0" : Delay.format(millis))
 
-/** Percent with two digits, without `-0`. */
+/** Rounds percent to two digits, without `-0`. */
 export const percent = (n: number): number => Math.round(100 * n) / 100 + 0
 
-/** Times for the ticks of a linear axis: multiples of a round time. */
+/** Returns times for the ticks of a linear axis: multiples of a round time. */
 const even = (last: number): ReadonlyArray<number> => {
   const step = round.find((each) => each >= last / 4) ?? last
   return Array.from({ length: 1 + Math.floor(last / step) }, (_, index) => index * step)
 }
 
 /**
- * An axis from 0 to `last`, between two positions in percent. It is logarithmic where the first time is much shorter than the
- * last.
+ * Makes an axis from 0 to `last`, between two positions in percent. It is logarithmic if the first time is much shorter
+ * than the last.
  */
 export const time = (
   { first, last }: { readonly first: number; readonly last: number },
@@ -64,7 +64,7 @@ export const time = (
   return { at, ticks }
 }
 
-/** The axis below a plot of this height, with grid lines. It takes 18 pixels. */
+/** Draws the axis below a plot of this height, with grid lines. The axis takes 18 pixels. */
 export const drawn = ({ ticks }: Axis, height: number): ReadonlyArray<Html> =>
   ticks.map(({ at, label }) => {
     const anchor = at < 6 ? "start" : at > 92 ? "end" : "middle"

@@ -17,25 +17,25 @@ import { held, missing } from "./report.ts"
 /** A dead-letter queue and what is known about it. */
 export interface Shown {
   readonly place: Place
-  /** The filter of the place. */
+  /** The filter of the shown letters; `undefined` for all letters. */
   readonly filter: LetterFilter.LetterFilter | undefined
-  /** The dead-letter queue of these parked letters; `undefined` where the queue has no parked letters. */
+  /** The dead-letter queue of these parked letters; `undefined` if the queue has no parked letters. */
   readonly home: string | undefined
-  /** Parked letters; `undefined` where the broker does not report them. */
+  /** The number of parked letters; `undefined` if the broker does not report it. */
   readonly parked: number | undefined
-  /** The letters of the queue; `undefined` where the broker does not answer. */
+  /** The dead letters of the queue; `undefined` if the broker does not answer. */
   readonly dead: QueueStatus.Dead | undefined
   readonly capabilities: Capabilities.Capabilities
-  /** Why the broker does not answer; `undefined` where it does. */
+  /** Why the broker does not answer; `undefined` if it answers. */
   readonly trouble: string | undefined
   readonly look: Look | undefined
-  /** The last browse, where it is out of date. */
+  /** The last browse, if it is out of date. */
   readonly outdated: Outdated | undefined
   /** The job that works on the queue now. */
   readonly running: Job | undefined
 }
 
-/** A cause in words. */
+/** Describes a cause in words. */
 export const titleOf = ({ error, pattern }: DeadLetters.Cause): string => {
   const text = [error, pattern].filter(Boolean).join(": ")
   return text === "" ? "No known error" : text
@@ -65,7 +65,7 @@ const row = (
   </tr>`
 }
 
-/** The letters of a browse that pass the filter. */
+/** Returns the number of letters of a browse that pass the filter. */
 const foundIn = ({ groups }: Look): number => groups.reduce((sum, { count }) => sum + count, groups.other)
 
 const progress = (look: Look, now: number): Part => {
@@ -98,7 +98,7 @@ const progress = (look: Look, now: number): Part => {
   </p>`
 }
 
-/** The causes of a browse, which change while it runs. */
+/** Renders the causes of a browse, which change while the browse runs. */
 export const causes = (visit: Visit, look: Look): Html => {
   const { groups, place, trouble } = look
   return html`${progress(look, visit.now)}
@@ -149,7 +149,7 @@ ${
 <button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Browse" : "Browse again"}</button>`
   )
 
-/** Links to the parked letters, and back. */
+/** Renders links to the parked letters, and from there back. */
 const asideOf = ({ paths }: Visit, { home, parked, place: { broker, queue } }: Shown): Part => {
   if (home !== undefined) {
     return html`<p>
@@ -173,7 +173,7 @@ const actionsOf = (visit: Visit, shown: Shown): Html => {
   </div>`
 }
 
-/** Why there is no browse to show. */
+/** Renders why there is no browse to show. */
 const unseen = ({ paths, now }: Visit, { filter, outdated }: Shown): Html => {
   if (outdated === undefined) {
     return html`<p class="soft">${filter === undefined ? "No browse yet." : "No browse with this filter yet."}</p>`
@@ -210,7 +210,7 @@ const content = (visit: Visit, shown: Shown): Html => {
   return html`<p class="soft">${place.broker} has no queue ${place.queue}: it has no dead letters.</p>`
 }
 
-/** A dead-letter queue. */
+/** Renders the page of a dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
   const { capabilities, filter, look, place, running, trouble } = shown
   const isLive = look !== undefined && look.ended === undefined
@@ -228,7 +228,7 @@ ${asideOf(visit, shown)}<div class="more">${filterForm(visit, place)}${letterFor
   }
 }
 
-/** The filter form again, with the error next to its wrong field. */
+/** Renders the filter form again, with the error next to its wrong field. */
 export const filterAgain = (visit: Visit, place: Place, problem: Problem): Page => ({
   title: place.queue,
   body: html`${crumbsOf(visit, place)}

@@ -16,14 +16,14 @@ export interface Shown {
   readonly place: Place
   readonly status: QueueStatus.QueueStatus
   readonly capabilities: Capabilities.Capabilities
-  /** The result of a browse; `undefined` where the operator has not asked for one. */
+  /** The result of a browse; `undefined` if the operator has not asked for one. */
   readonly found: Delayed.Found | undefined
 }
 
-/** The errors of messages in words. */
+/** Describes the common error of messages in words. */
 export const titleOf = ({ pattern }: DeadLetters.Cause): string => pattern || "no failed attempt yet"
 
-/** The time until a message is due, to the second. */
+/** Renders the time until a message is due, to the second. */
 const dueIn = (due: number | undefined, now: number): Html | string => {
   if (due === undefined) return "–"
   const left = Math.ceil((due - now) / 1000) * 1000
@@ -33,7 +33,7 @@ const dueIn = (due: number | undefined, now: number): Html | string => {
 
 const remark = (text: string | undefined): Part => text !== undefined && html` <span class="soft">${text}</span>`
 
-/** The numbers that need no browse. */
+/** Renders the numbers that need no browse. */
 const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
   facts([
     ["waiting", html`${delayed === undefined ? "–" : Format.count(delayed)}${remark(remarks.delayed)}`],
@@ -43,7 +43,7 @@ const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
     ...(backoff.length === 0 && delayed !== 0 ? [["due", html`–${remark(remarks.backoff)}`] as const] : [])
   ])
 
-/** The effect of a browse. */
+/** Describes the effect of a browse. */
 const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
   uncountedBrowse
     ? "A browse delivers nothing. A message that becomes due meanwhile is late until the browse ends"
@@ -124,7 +124,7 @@ const option = (visit: Visit, place: Place, group: Delayed.Group): Html =>
     ${Format.count(group.count)}: ${titleOf(visit.shown(group, place)).slice(0, 80)}
   </option>`
 
-/** The form that removes messages for good. It needs the queue's name. */
+/** Renders the form that removes messages for good. The operator must type the queue's name. */
 const purgeForm = (visit: Visit, { found, place }: Shown): Part => {
   const isChoice = found !== undefined && found.groups.length > 0
   return forThose(
@@ -157,7 +157,7 @@ const lookedAt = ({ isWhole, browsed }: Delayed.Found): Html => html`<p class="s
   now${!isWhole && ". The broker did not show all messages, or another reader holds some"}
 </p>`
 
-/** The result of a browse, or why there is none. */
+/** Renders the result of a browse, or why there is none. */
 const content = (visit: Visit, shown: Shown): Html => {
   const { capabilities, found, place, status } = shown
   if (capabilities.delayedMessages !== true) {
@@ -173,7 +173,7 @@ const content = (visit: Visit, shown: Shown): Html => {
   return html`${lookedAt(found)}${groupsOf(visit, found, place)}${messagesOf(visit, found)}`
 }
 
-/** The messages that wait for their delay. */
+/** Renders the page of the messages that wait for their delay. */
 export const delayed = (visit: Visit, shown: Shown): Page => {
   const { capabilities, place, status } = shown
   const isAble = capabilities.delayedMessages === true

@@ -1,6 +1,6 @@
 /**
- * A plan as a diagram: each object with its routes, and a lane on the right to the target of each route. All lines are horizontal
- * or vertical and all positions relative, so the diagram fits every screen.
+ * Draws a plan as a diagram. Each object has its routes, and each route a lane on the right to its target. All lines are
+ * horizontal or vertical and all positions relative, so the diagram fits every screen.
  */
 import { RetryPolicy } from "@requeue/core"
 import { Plan } from "@requeue/core/port"
@@ -10,7 +10,7 @@ import { percent } from "./axis.ts"
 /** The width of texts and boxes in percent; lanes are to the right. */
 const width = 74
 
-/** The most objects and routes that are drawn; the table has all. */
+/** The largest number of objects and routes in the diagram. The table has all of them. */
 const most = 60
 
 /** A route out of an object; `to` is `undefined` where messages end. */
@@ -26,13 +26,13 @@ interface Node {
   readonly ways: ReadonlyArray<Way>
 }
 
-/** The object that consumers read: the target of the queue without a condition, or the queue. */
+/** Returns the object that consumers read: the target of the queue's unconditional route, or the queue itself. */
 const consumed = ({ flows, objects, queue }: Plan.Plan): string => {
   const first = flows[0]?.from ?? objects.at(-1)?.name ?? queue
   return flows.find(({ from, label }) => from === first && label === "")?.to ?? first
 }
 
-/** Where messages end at the consumer. */
+/** Returns the routes on which messages end at the consumer. */
 const endings = ({ queue }: Plan.Plan, retry: RetryPolicy.RetryPolicy): ReadonlyArray<Way> => {
   const isDiscarding = RetryPolicy.deadLetterQueues(retry, queue).length === 0
   return [
@@ -41,7 +41,7 @@ const endings = ({ queue }: Plan.Plan, retry: RetryPolicy.RetryPolicy): Readonly
   ]
 }
 
-/** The objects in the order of messages. Objects without an incoming route come first. */
+/** Returns the objects in the order of messages. Objects without an incoming route come first. */
 const ordered = (plan: Plan.Plan): ReadonlyArray<string> => {
   const names = [...new Set(plan.flows.flatMap(({ from, to }) => [from, to]))]
   const start = plan.flows[0]?.from ?? consumed(plan)
@@ -52,7 +52,7 @@ const ordered = (plan: Plan.Plan): ReadonlyArray<string> => {
   return [...all.filter((name) => !isEnd(name)), ...all.filter(isEnd)]
 }
 
-/** The nodes of a plan. `objects` have their states where the broker was asked. */
+/** Returns the nodes of a plan. `objects` have their states if the broker was asked. */
 export const nodesOf = (
   plan: Plan.Plan,
   objects: ReadonlyArray<Plan.Shown>,
@@ -80,7 +80,7 @@ const box = { height: 38, way: 20, gap: 10 }
 const stateOf = (state: Plan.State | undefined): Part =>
   (state === "missing" || state === "different") && html` <tspan class="alarm">${state}</tspan>`
 
-/** The nodes and their routes with their heights in the diagram. */
+/** Returns the nodes and their routes with their heights in the diagram. */
 const laidOut = (nodes: ReadonlyArray<Node>) => {
   let y = 1
   return nodes.map((node) => {
@@ -90,7 +90,7 @@ const laidOut = (nodes: ReadonlyArray<Node>) => {
   })
 }
 
-/** The nodes that fit into the diagram. */
+/** Returns the nodes that fit into the diagram. */
 const fitting = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
   let lines = 0
   return nodes.filter(({ ways }) => (lines += 1 + ways.length) <= most)
@@ -98,7 +98,7 @@ const fitting = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
 
 const wordsOf = ({ label, to }: Way): string => (to === undefined ? label : `${label === "" ? "then" : label} → ${to}`)
 
-/** The diagram. */
+/** Renders the diagram of a plan. */
 export const diagram = (plan: Plan.Plan, all: ReadonlyArray<Node>): Html => {
   const nodes = fitting(all)
   const rows = laidOut(nodes)
@@ -161,7 +161,7 @@ export const diagram = (plan: Plan.Plan, all: ReadonlyArray<Node>): Html => {
   </svg>`
 }
 
-/** The plan as a table. */
+/** Renders the plan as a table. */
 export const table = ({ flows }: Plan.Plan): Part =>
   flows.length > 0 &&
   html`<details class="table">

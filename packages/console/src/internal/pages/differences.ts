@@ -1,4 +1,4 @@
-/** The objects that a queue needs on its broker, their states, and the remedy where they differ from the plan. */
+/** Renders the objects that a queue needs on its broker, their states, and the remedy if they differ from the plan. */
 import { type Capabilities, ConsumerOptions, Feasibility, Plan } from "@requeue/core/port"
 import type { Queue } from "../../BrokerSource.ts"
 import * as Format from "../format.ts"
@@ -50,7 +50,7 @@ const objectTable = (objects: ReadonlyArray<Plan.Shown>): Part =>
     </tbody>
   </table>`
 
-/** The objects that need a person. The others are in a part that opens. */
+/** Renders the objects in two tables. Objects that need attention are visible; the others are in a part that opens. */
 const objectTables = (objects: ReadonlyArray<Plan.Shown>): Part => {
   const all = Plan.grouped(objects)
   return html`${objectTable(all.filter(({ state }) => isBad(state)))}${all.length > 0 &&
@@ -60,7 +60,7 @@ const objectTables = (objects: ReadonlyArray<Plan.Shown>): Part => {
   </details>`}`
 }
 
-/** The number of objects as planned. */
+/** Describes the number of objects that are as planned. */
 const summary = (objects: ReadonlyArray<Plan.Inspected>): string => {
   const count = (wanted: Plan.State) => objects.filter(({ state }) => state === wanted).length
   const unknown = count("unknown")
@@ -68,7 +68,7 @@ const summary = (objects: ReadonlyArray<Plan.Inspected>): string => {
   return unknown === 0 ? told : `${told}, ${Format.count(unknown)} unknown`
 }
 
-/** The remedy where objects are not as planned. */
+/** Renders the remedy if objects are not as planned. */
 const remedy = (objects: ReadonlyArray<Plan.Inspected>, queue: string): Part => {
   const missing = objects.filter(({ state }) => state === "missing").length
   const different = objects.filter(({ state }) => state === "different").length
@@ -83,7 +83,7 @@ const remedy = (objects: ReadonlyArray<Plan.Inspected>, queue: string): Part => 
   )}`
 }
 
-/** Requirements that the broker meets only in part, or not at all. */
+/** Renders the requirements that the broker meets only in part, or not at all. */
 const demands = ({ capabilities, queue }: Shown): ReadonlyArray<Html> => {
   if (capabilities === undefined) return []
   const resolved = ConsumerOptions.resolve(queue.options ?? { retry: queue.retry }, capabilities.lease)
@@ -102,7 +102,7 @@ const findings = (found: ReadonlyArray<Plan.Finding>): ReadonlyArray<Html> =>
       : html`<p><b>${about}</b> <span class="soft">${verdict === "unknown" ? "unknown: " : ""}${detail}</span></p>`
   )
 
-/** The section of a queue's page. */
+/** Renders the section of a queue's page. */
 export const section = (visit: Visit, shown: Shown): Html => {
   const { comparison, place, queue } = shown
   const { compared, plan, refusal, trouble } = comparison

@@ -51,7 +51,7 @@ const targetsOf = ({ letter: { origin } }: Drafts.Draft, targets: ReadonlyArray<
     </select></label
   >`
 
-/** The form with the letter. After an error it has what the operator typed. */
+/** Renders the form with the letter. After an error, the form has what the operator typed. */
 export const editor = (
   visit: Visit,
   draft: Drafts.Draft,
@@ -94,7 +94,7 @@ ${Difference.of(old, now).map((line) =>
     )}</pre
   >`
 
-/** The differences between the copy and its letter, and the form that sends the copy. */
+/** Renders the differences between the copy and its letter, and the form that sends the copy. */
 export const preview = (
   visit: Visit,
   draft: Drafts.Draft,

@@ -9,11 +9,11 @@ export interface Choice {
   readonly broker: string | undefined
   readonly queue: string | undefined
   readonly kind: Kind | "bad" | undefined
-  /** The number of the last event to show; `undefined` to show new events too. */
+  /** The number of the last event to show; `undefined` to show new events as well. */
   readonly until: number | undefined
 }
 
-/** The most events on the page. */
+/** The largest number of events on the page. */
 const most = 200
 
 const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
@@ -33,10 +33,10 @@ const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
   ["Broker", "brokers"]
 ]
 
-/** The kind that a field names. */
+/** Returns the kind of event that a field names. */
 export const kindOf = (text: string | null): Choice["kind"] => kinds.find(([kind]) => kind === text)?.[0]
 
-/** The query of a choice. */
+/** Returns the query of a choice. */
 const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries({ of: placeOf(broker, queue), kind, until: until?.toString() }).flatMap(([name, value]) =>
@@ -44,11 +44,11 @@ const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string
     )
   )
 
-/** A broker, or a queue of it, as the value of a field. */
+/** Returns a broker, or a queue of it, as the value of a field. */
 export const placeOf = (broker: string | undefined, queue: string | undefined): string | undefined =>
   broker === undefined ? undefined : JSON.stringify(queue === undefined ? [broker] : [broker, queue])
 
-/** The chosen events. */
+/** Returns the chosen events. */
 export const chosen = (all: ReadonlyArray<Told>, { broker, kind, queue, until }: Choice): ReadonlyArray<Told> =>
   all
     .filter(
@@ -74,7 +74,7 @@ const row = ({ at, broker, error, id, isBad, queue, words }: Told): Html => {
   </tr>`
 }
 
-/** The table, which changes while events arrive. */
+/** Renders the table of events, which changes while events arrive. */
 export const table = (shown: ReadonlyArray<Told>): Html =>
   shown.length === 0
     ? html`<p class="soft">No events yet.</p>`
@@ -128,7 +128,7 @@ const filters = (visit: Visit, { brokers, choice }: Shown): Html => {
   </form>`
 }
 
-/** The page of events. */
+/** Renders the page of events. */
 export const events = (visit: Visit, all: Shown): Page => {
   const { choice, isFed, last, shown } = all
   const isPaused = choice.until !== undefined

@@ -17,7 +17,7 @@ const text =
 const option = (value: string, chosen: string | undefined): Html =>
   html`<option value="${value}" ${value === chosen && html`selected`}>${value}</option>`
 
-/** The form. It is shut, except after a problem: `filterWords` shows the filter below it. */
+/** Renders the form. It is closed, except after a problem: `filterWords` shows the filter below it. */
 export const filterForm = ({ paths }: Visit, place: Place, problem?: Problem): Html => {
   const field = text(place, problem)
   return html`<details class="filter" ${problem !== undefined && html`open`}>
@@ -41,7 +41,7 @@ export const filterForm = ({ paths }: Visit, place: Place, problem?: Problem): H
   </details>`
 }
 
-/** The filter in words, and a link to all letters. */
+/** Renders the filter in words, and a link to all letters. */
 export const filterWords = ({ paths }: Visit, place: Place, filter: LetterFilter.LetterFilter | undefined): Part =>
   filter !== undefined &&
   html`<p>

@@ -20,10 +20,10 @@ const names: { readonly [K in Job["kind"]]: string } = {
   export: "Export"
 }
 
-/** The page of the queue that a job works on. */
+/** Returns the page of the queue that a job works on. */
 const pageOf = ({ kind }: Job): "deadLetters" | "delayed" => (kind === "purge-delayed" ? "delayed" : "deadLetters")
 
-/** Letters that the broker refused, or published and did not remove, in words. */
+/** Describes the letters that the broker refused, or published and did not remove. */
 const failures = ({ report }: Job): string => {
   const { refused = 0, unremoved = 0 } = report ?? {}
   const parts = [
@@ -33,7 +33,7 @@ const failures = ({ report }: Job): string => {
   return parts.join(", ")
 }
 
-/** The state of a job. */
+/** Describes the state of a job. */
 const stateOf = (job: Job): string => {
   const { ended, isStopping, trouble } = job
   if (ended === undefined) return isStopping ? "stopping" : "running"
@@ -49,7 +49,7 @@ const stoppedBy = ({ exported, purged, report }: Job) => (report ?? purged ?? ex
 const isBad = (job: Job): boolean =>
   ["failed", "stopped", "not done"].includes(stateOf(job)) || (job.ended !== undefined && failures(job) !== "")
 
-/** Why a job stopped, and what to do before it goes on. */
+/** For each reason to stop: why a job stopped, and what to do before it goes on. */
 const stops = ({ staged }: Job): { readonly [By in DeadLetters.StoppedBy | "reader"]: string } => ({
   reader: "The browser stopped reading. All letters are still in the queue: export them again.",
   "stop-at": `More than ${percent((staged ?? Redrive).stopAt)} % of a stage came back. Fix the cause, then go on.`,
@@ -58,10 +58,13 @@ const stops = ({ staged }: Job): { readonly [By in DeadLetters.StoppedBy | "read
   abort: "An operator stopped it. The letters that it had not reached are still in the queue."
 })
 
-/** The fields that select the letters of a job, also after the browse that they were chosen from is forgotten. */
+/**
+ * Returns the form fields that select the letters of a job. They work even after the console has forgotten the browse of
+ * the letters.
+ */
 const lettersOf = ({ id, place }: Job): Readonly<Record<string, string>> => ({ ...queryOf(place), again: id })
 
-/** The form that counts the same letters for another queue. */
+/** Renders the form that counts the same letters for another target queue. */
 const elsewhere = (visit: Visit, job: Job): Part =>
   job.usedBy === undefined &&
   html`<details ${job.to !== undefined && html`open`}>
@@ -83,12 +86,12 @@ const elsewhere = (visit: Visit, job: Job): Part =>
     )}
   </details>`
 
-/** A part of 1 in percent. */
+/** Returns a part of 1 in percent. */
 const percent = (part: number): number => Number((100 * part).toFixed(6))
 
 const howOf = (problem: Problem | undefined): string => problem?.typed.get("how") ?? "stages"
 
-/** The fields of a redrive. */
+/** Renders the fields of a redrive. */
 const how = ({ pace }: Job, problem: Problem | undefined): Html => html`<fieldset>
   <legend>How</legend>
   <label
@@ -122,7 +125,7 @@ const how = ({ pace }: Job, problem: Problem | undefined): Html => html`<fieldse
   >
 </fieldset>`
 
-/** The form that begins a redrive after its dry run. */
+/** Renders the form that begins a redrive after its dry run. */
 const start = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
   const { id, report, usedBy } = job
   if (usedBy !== undefined) {
@@ -142,7 +145,9 @@ const start = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
   )
 }
 
-/** The form that continues a job which stopped early. Jobs of other kinds begin again on the page of the queue. */
+/**
+ * Renders the form that continues a redrive which stopped early. Jobs of other kinds begin again on the page of the queue.
+ */
 const goOn = (visit: Visit, job: Job): Part => {
   const fields = { ...lettersOf(job), to: job.to ?? "" }
   const forms: Partial<Record<Job["kind"], () => Part>> = {
@@ -154,14 +159,14 @@ const goOn = (visit: Visit, job: Job): Part => {
   return isBad(job) && forThose(visit, roleOf[job.kind], forms[job.kind]?.())
 }
 
-/** A link to the queue of a job's letters. */
+/** Renders a link to the queue of a job's letters. */
 const whereLeft = (visit: Visit, job: Job): Html => html`<p>
   <a href="${visit.paths.to(pageOf(job), queryOf(job.place))}"
     >${job.kind === "export" ? "" : "What is left in "}${job.place.queue}</a
   >
 </p>`
 
-/** Links to letters that came back: those that were dead-lettered since the redrive began. */
+/** Renders links to letters that came back: those that were dead-lettered since the redrive began. */
 const cameBack = (visit: Visit, { operation, place: { broker, queue }, report }: Job): Part => {
   if (operation === undefined || (report?.cameBack ?? 0) + (report?.repeated ?? 0) === 0) return undefined
   const since = new Date(operation.begun).toISOString()
@@ -173,7 +178,7 @@ const cameBack = (visit: Visit, { operation, place: { broker, queue }, report }:
   </p>`
 }
 
-/** The actions after a job has ended. */
+/** Renders the actions after a job has ended. */
 const next = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
   const back = cameBack(visit, job)
   if (isBad(job)) return [back, goOn(visit, job), job.kind !== "plan" && whereLeft(visit, job)]
@@ -182,7 +187,7 @@ const next = (visit: Visit, job: Job, problem: Problem | undefined): Part => {
     : [back, whereLeft(visit, job)]
 }
 
-/** The part of a job's page that changes while it runs. */
+/** Renders the part of a job's page that changes while the job runs. */
 export const progress = (visit: Visit, job: Job, problem?: Problem): Html => {
   const { ended, exported, kind, pace, purged, report, trouble } = job
   const by = stoppedBy(job)
@@ -202,7 +207,7 @@ export const progress = (visit: Visit, job: Job, problem?: Problem): Html => {
     ${ended === undefined ? stop : next(visit, job, problem)}`
 }
 
-/** One job. `problem` is a wrong field of its form. */
+/** Renders the page of one job. `problem` is a wrong field of its form. */
 export const job = (visit: Visit, job: Job, problem?: Problem): Page => {
   const { begun, ended, id, kind, operator, place, selection } = job
   const isLive = ended === undefined
@@ -232,7 +237,7 @@ const row = (visit: Visit, each: Job): Html => html`<tr>
   <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>
 </tr>`
 
-/** The jobs of this process. */
+/** Renders the page of all jobs of this process. */
 export const jobs = (visit: Visit, all: ReadonlyArray<Job>): Page => ({
   title: "Jobs",
   isLive: all.some(({ ended }) => ended === undefined),

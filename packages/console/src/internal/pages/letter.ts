@@ -11,18 +11,18 @@ import { cost, letterForms, planForm } from "./letterForms.ts"
 import * as Hex from "./hex.ts"
 import { crumbs, facts, form, forThose } from "./parts.ts"
 
-/** A letter, and its body where the operator has asked for it. */
+/** A letter, and its body if the operator has asked for it. */
 export interface Shown {
   readonly place: Place
   readonly cause: string
   readonly letter: Kept
-  /** The headers that people may see. */
+  /** The headers that the operator may see. */
   readonly headers: Kept["headers"]
   readonly capabilities: Capabilities.Capabilities
   readonly body: Body | undefined
-  /** The address of its trace; `undefined` where there is none. */
+  /** The address of the letter's trace; `undefined` if it has none. */
   readonly trace: string | undefined
-  /** Letters of the cause with its id, this letter included, and how many of them are identical. */
+  /** The numbers of letters of the cause with the same id, this letter included, and of those that are identical. */
   readonly twins: { readonly namesakes: number; readonly alike: number }
 }
 
@@ -52,14 +52,14 @@ ${textOf(body)}</pre
     ${offer}`
 }
 
-/** A moment of a letter's life. */
+/** A moment in the life of a letter. */
 interface Moment {
   readonly at: number
   readonly what: string
   readonly text: Part
 }
 
-/** Its moments in order: published, failed attempts, dead-lettered. */
+/** Returns the moments of a letter in order: published, failed attempts, dead-lettered. */
 const momentsOf = ({ history, origin, publishedAt }: Kept): ReadonlyArray<Moment> => [
   ...(publishedAt === undefined ? [] : [{ at: publishedAt, what: "published", text: "" }]),
   ...history.map(({ at, attempt, delay, error }) => ({
@@ -79,7 +79,7 @@ const momentsOf = ({ history, origin, publishedAt }: Kept): ReadonlyArray<Moment
       ])
 ]
 
-/** The time since the previous moment. It can be negative: clocks of machines differ. */
+/** Returns the time since the previous moment. It can be negative, because the clocks of machines differ. */
 const gap = (moments: ReadonlyArray<Moment>, index: number): string => {
   const before = moments[index - 1]
   const passed = before === undefined ? undefined : moments[index]!.at - before.at
@@ -99,7 +99,7 @@ const timeline = (letter: Kept): Html => {
   </ol>`
 }
 
-/** The stack trace of the last error, for operators who may see it. */
+/** Renders the stack trace of the last error, for operators who may see it. */
 const stackOf = ({ origin }: Kept): Part => {
   const stack = origin?.error.stack
   return stack === undefined
@@ -139,7 +139,7 @@ const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown
 const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
   form(visit, "edit", { ...queryOf(place), cause, letter: letter.key }, html`<button>Edit a copy…</button>`)
 
-/** Other letters with the same id. */
+/** Describes other letters with the same id. */
 const twinsOf = ({ twins: { alike, namesakes } }: Shown): ReadonlyArray<readonly [string, Part]> =>
   namesakes === 1
     ? []
@@ -150,7 +150,7 @@ const twinsOf = ({ twins: { alike, namesakes } }: Shown): ReadonlyArray<readonly
         ]
       ]
 
-/** A letter. */
+/** Renders the page of a letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place, trace } = shown
   const { id, operation, origin, publishedAt, redrives } = letter

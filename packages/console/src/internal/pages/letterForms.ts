@@ -6,7 +6,7 @@ import * as FormToken from "../guard/formToken.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { crumbs, form, forThose, type Problem, textField } from "./parts.ts"
 
-/** The letters of a form: all of a place, those of a cause, or one. */
+/** The letters that a form acts on: all letters of a place, those of a cause, or one letter. */
 interface Meant {
   readonly place: Place
   readonly cause?: string
@@ -24,13 +24,13 @@ const fieldsOf = ({ cause, letter, place }: Meant): Readonly<Record<string, stri
   ...(letter === undefined ? {} : { letter })
 })
 
-/** The effect of a browse on the letters. */
+/** Describes the effect of a browse on the letters. */
 export const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
   uncountedBrowse
     ? "A browse changes nothing. Other readers do not get the letters while it runs"
     : `${broker} counts a browse as a delivery of each letter, and hides the letters from other readers until it ends`
 
-/** The form that counts what a redrive would do. `isTold`: the page shows the cost of a browse already. */
+/** Renders the form that counts what a redrive would do. `isTold`: the page already describes the cost of a browse. */
 export const planForm = (visit: Visit, held: Held, button: Html, isTold = false): Html =>
   form(
     visit,
@@ -41,7 +41,7 @@ export const planForm = (visit: Visit, held: Held, button: Html, isTold = false)
     html`<span class="soft">A dry run counts the letters first. ${cost(held.capabilities)}.</span>`}${button}`
   )
 
-/** A form that is shut. */
+/** Renders a form that is closed at first. */
 const shut = (title: string, content: Html): Html =>
   html`<details>
     <summary>${title}…</summary>
@@ -67,14 +67,14 @@ const parkForm = (visit: Visit, meant: Meant, letters: string): Part =>
     )
   )
 
-/** The field of a purge that confirms the queue by its name. */
+/** Renders the field of a purge in which the operator confirms the queue by its name. */
 export const nameField = (queue: string, letters: string, problem?: Problem): Html =>
   html`<label
     >Type the queue's name to remove ${letters} for good
     ${textField("name", problem, { attributes: html`required placeholder="${queue}"` })}</label
   >`
 
-/** The form that removes letters for good. It needs the queue's name. */
+/** Renders the form that removes letters for good. The operator must type the queue's name. */
 export const purgeForm = (visit: Visit, fields: Readonly<Record<string, string>>, letters: string): Part =>
   forThose(
     visit,
@@ -90,7 +90,7 @@ export const purgeForm = (visit: Visit, fields: Readonly<Record<string, string>>
     )
   )
 
-/** The page of a purge whose form had a wrong field. It has the same form, with the error next to the field. */
+/** Renders the page of a purge whose form had a wrong field. It has the same form, with the error next to the field. */
 export const purgeAgain = (
   visit: Visit,
   {
@@ -135,7 +135,7 @@ const exportForm = (visit: Visit, held: Held, letters: string): Part =>
     )
   )
 
-/** The forms that export, park and purge letters. For one letter there is only the form that parks it. */
+/** Renders the forms that export, park and purge letters. A single letter has only the form that parks it. */
 export const letterForms = (visit: Visit, held: Held, letters: string): Part =>
   held.letter === undefined
     ? [exportForm(visit, held, letters), parkForm(visit, held, letters), purgeForm(visit, fieldsOf(held), letters)]

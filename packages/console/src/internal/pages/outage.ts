@@ -13,11 +13,11 @@ import { alarm, facts } from "./parts.ts"
 export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handlerTime"> {
   readonly share: number
   readonly concurrency: number | undefined
-  /** `undefined`: as configured. */
+  /** The form of consumer backoff to simulate; `undefined` for the configured one. */
   readonly consumerBackoff: Outage.Question["consumerBackoff"]
 }
 
-/** The default fields. */
+/** The fields of the form before the operator changes them. */
 export const usual: Asked = {
   outage: 15 * 60_000,
   rate: 10,
@@ -40,7 +40,7 @@ const choices = [
   ["nsq", "every failure"]
 ] as const
 
-/** The form. It changes nothing, so its address can be shared. */
+/** Renders the form. It changes nothing, so its address can be shared. */
 const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
   const { concurrency, consumerBackoff, handlerTime, outage, rate, share } = asked
   return html`<form method="get" action="${paths.to("queue")}#outage" class="ask">
@@ -66,15 +66,15 @@ const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
 const digits = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
 const whole = (n: number): string => Format.count(Math.round(n))
 
-/** The median, and the range of nine in ten rounds. */
+/** Renders the median, and the range of nine in ten rounds. */
 const range = ({ high, low, median }: OutageReport.Range, show: (n: number) => string, isAlarming = false): Html =>
   html`<span class="${isAlarming && high > 0 ? "alarm" : "strong"}">${show(median)}</span>${show(low) !== show(high) &&
     html` <span class="soft">${show(low)} to ${show(high)}</span>`}`
 
-/** The most columns of a plot. */
+/** The largest number of columns of a plot. */
 const columns = 150
 
-/** Values spread over columns; a column of several values has the largest. */
+/** Spreads values over columns. A column of several values has the largest of them. */
 const spread = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const count = Math.min(columns, values.length)
   return Array.from({ length: count }, (_, column) => {
@@ -103,7 +103,7 @@ const outline = (values: ReadonlyArray<number>): string => {
   return `M0 100${points.join("")}L1000 100z`
 }
 
-/** A plot of values over time, with the end of the outage. */
+/** Renders a plot of values over time, with the end of the outage. */
 export const area = (
   title: string,
   values: ReadonlyArray<number>,
@@ -136,7 +136,7 @@ const ended = ({ cut, recovery, rounds, unrecovered }: OutageReport.OutageReport
     html` <span class="alarm">${unrecovered} of ${rounds} never</span>`}`
 }
 
-/** The numbers and plots of a report. */
+/** Renders the numbers and plots of a report. */
 const report = (found: OutageReport.OutageReport): Html => {
   const { backlog, cut, deadLetters, discarded, length, messages, peakBacklog, peakLoad, retries, rounds } = found
   const total = backlog.slice * Math.max(backlog.values.length, backlog.runs.length, 1)
@@ -168,7 +168,7 @@ const report = (found: OutageReport.OutageReport): Html => {
     </div>`
 }
 
-/** The section of a queue's page. */
+/** Renders the section of a queue's page. */
 export const section = (visit: Visit, place: Place, asked: Asked, answer: Result | undefined): Html => {
   const found: Part =
     answer !== undefined &&

@@ -15,16 +15,16 @@ type Status = QueueStatus.QueueStatus
 interface Column {
   readonly field: QueueStatus.Field
   readonly title: string
-  /** `undefined` where the broker does not report it. */
+  /** Returns the number; `undefined` if the broker does not report it. */
   readonly number: (status: Status) => number | undefined
   readonly show?: (value: number) => string
-  /** Whether the number needs a person. */
+  /** Whether the number needs attention. */
   readonly isAlarming?: (status: Status, value: number) => boolean
 }
 
 const isSome = (_: Status, value: number): boolean => value > 0
 
-/** Messages wait, and the queue has no consumer. */
+/** Whether messages wait, and the queue has no consumer. */
 const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
 
 /** The numbers of a queue. */
@@ -48,7 +48,7 @@ const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
   html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
 
-/** The number of messages in backoff, as a link to them. */
+/** Renders the number of messages in backoff, as a link to these messages. */
 const delayed = (visit: Visit, place: Place, text: string): Html =>
   html`<a href="${visit.paths.to("delayed", queryOf(place))}">${text}</a>`
 
@@ -74,7 +74,7 @@ const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column
   return html`<td class="${kind}" data-label="${title}">${all}</td>`
 }
 
-/** Letters that readers hold, in all dead-letter queues of a queue. */
+/** Renders the number of letters that readers hold, in all dead-letter queues of a queue. */
 const heldOf = ({ dead }: Status): Part => {
   const all = dead.filter(({ isHeld }) => isHeld)
   const isCounted = all.every((each) => each.held !== undefined)
@@ -82,7 +82,7 @@ const heldOf = ({ dead }: Status): Part => {
   return held({ held: isCounted ? number : undefined, isHeld: all.length > 0 })
 }
 
-/** The dead-letter queues of a queue that has several. */
+/** Renders the dead-letter queues of a queue that has several. */
 const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part =>
   dead.length > 1 &&
   dead.map(
@@ -104,7 +104,7 @@ const write = (visit: Visit, broker: string, view: QueueView, id: string): Html 
   </tr>`
 }
 
-/** Rendered rows, which all open pages share. A row changes only with the answer of its broker. */
+/** Rendered rows, which all open pages share. A row changes only when its broker answers. */
 const written = new WeakMap<QueueView, Html>()
 
 const row = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
@@ -113,7 +113,7 @@ const row = (visit: Visit, broker: string, view: QueueView, id: string): Html =>
   return row
 }
 
-/** Each remark once, with the mark of its numbers. */
+/** Renders each remark once, with the mark of the numbers that it is about. */
 export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => {
   const known = statuses
     .flatMap((status) => status ?? [])
@@ -129,7 +129,7 @@ export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyAr
 /** Milliseconds after which an answer shows its age. While a page is open, most answers are newer. */
 const fresh = 8000
 
-/** The number of queues, the age of their oldest answer, and how many have not answered. */
+/** Describes the number of queues, the age of their oldest answer, and how many have not answered. */
 const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Html => {
   const silent = queues.filter(({ status }) => status === undefined).length
   return html`<span class="soft"
@@ -141,7 +141,7 @@ const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Ht
   >`
 }
 
-/** A broker's name and its state. */
+/** Renders a broker's name and its state. */
 const head = (visit: Visit, view: BrokerView, id: string): Html => {
   const { missing, name, trouble, troubleAt = visit.now } = view
   const title =
@@ -185,7 +185,7 @@ const broker = (visit: Visit, view: BrokerView, index: number): Html =>
     </table>
   </section>`
 
-/** The parts of the overview that change, by their element ids. */
+/** Renders the changing parts of the overview, by their element ids. */
 export const parts = (visit: Visit, brokers: ReadonlyArray<BrokerView>): ReadonlyMap<string, Html> =>
   new Map([
     ...brokers.flatMap((view, index) => [
@@ -195,7 +195,7 @@ export const parts = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Readonl
     [notesId, notes(brokers, notesId)]
   ])
 
-/** The overview. */
+/** Renders the overview. */
 export const overview = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Page => ({
   title: "Queues",
   body: html`<h1 class="unseen">Queues</h1>

@@ -5,14 +5,14 @@ import { html, type Html, type Part } from "../html.ts"
 import type { Place, routes } from "../paths.ts"
 import { queryOf, type Visit } from "../visit.ts"
 
-/** Links to the overview, and to the dead letters or another page of a queue. */
+/** Renders links to the overview, and to the dead letters or another page of a queue. */
 export const crumbs = (visit: Visit, place: Place, route: "deadLetters" | "delayed" = "deadLetters"): Html =>
   html`<p class="crumbs">
     <a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker} /
     <a href="${visit.paths.to(route, queryOf(place))}">${place.queue}</a>${place.filter !== undefined && " (filtered)"}
   </p>`
 
-/** A form with hidden fields. */
+/** Renders a form with hidden fields. */
 export const form = (
   { paths, token }: Visit,
   route: keyof typeof routes,
@@ -24,10 +24,10 @@ export const form = (
   )}${content}
 </form>`
 
-/** A part for operators who may do the action. */
+/** Renders a part only for operators who may do the action. */
 export const forThose = ({ may }: Visit, action: Action, part: Part): Part => may.has(action) && part
 
-/** A remark that needs a person. */
+/** Renders a remark that needs attention. */
 export const alarm = (title: Part, text: Part): Html => html`<p class="note"><b>${title}</b> <span>${text}</span></p>`
 
 /** A form field that was wrong, and what the operator typed into the fields of the form. */
@@ -37,7 +37,9 @@ export interface Problem {
   readonly typed: URLSearchParams
 }
 
-/** A text field. After a problem it has what was typed, and the field that was wrong shows the error. */
+/**
+ * Renders a text field. After a problem, the field has what the operator typed, and the wrong field shows the error.
+ */
 export const textField = (
   name: string,
   problem: Problem | undefined,
@@ -57,7 +59,7 @@ export const textField = (
   ]
 }
 
-/** A list of names and values. */
+/** Renders a list of names and values. */
 export const facts = (entries: ReadonlyArray<readonly [name: string, value: Part]>): Html =>
   html`<dl>
     ${entries.map(
@@ -69,7 +71,7 @@ export const facts = (entries: ReadonlyArray<readonly [name: string, value: Part
     )}
   </dl>`
 
-/** A bar of a part of a whole. */
+/** Renders a part of a whole as a bar. */
 export const bar = (part: number, whole: number): Html => {
   const width = whole === 0 ? 0 : Math.max(part > 0 ? 1 : 0, Math.round((100 * part) / whole))
   return html`<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">

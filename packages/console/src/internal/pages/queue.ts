@@ -17,12 +17,12 @@ import * as Schedule from "./schedule.ts"
 
 /** A queue and what is known about it. */
 export interface Shown extends Differences.Shown {
-  /** Its numbers; `undefined` where the broker does not answer. */
+  /** The numbers of the queue; `undefined` if the broker does not answer. */
   readonly status: QueueStatus.QueueStatus | undefined
-  /** Why the broker, or a part of it, does not answer. */
+  /** Why the broker, or a part of it, does not answer; empty if all parts answer. */
   readonly trouble: ReadonlyArray<string>
   readonly asked: Outage.Asked
-  /** The result of a simulated outage; `undefined` where the address asks for none. */
+  /** The result of a simulated outage; `undefined` if the address asks for none. */
   readonly answer: Result | undefined
 }
 
@@ -48,7 +48,7 @@ const numbers = (status: QueueStatus.QueueStatus): Html => {
   </ul>`}`
 }
 
-/** Its dead-letter queues and their counts. */
+/** Renders the dead-letter queues of the queue, and their counts. */
 const deadLetters = ({ paths }: Visit, { place: { broker }, queue, status }: Shown): Html => {
   const queues = RetryPolicy.deadLetterQueues(queue.retry, queue.name)
   const letters = (name: string): Part => {
@@ -114,7 +114,7 @@ const schedule = ({ queue: { options, retry } }: Shown): Html => {
   </section>`
 }
 
-/** A queue. */
+/** Renders the page of a queue. */
 export const queue = (visit: Visit, shown: Shown): Page => {
   const { answer, asked, capabilities, place, queue, status, trouble } = shown
   const lease = capabilities?.lease

@@ -21,7 +21,7 @@ const stage = ({ cameBack = 0, published, size, succeeded, waiting = 0 }: DeadLe
   </li>`
 }
 
-/** The stages. While the job runs, the next stages have their place already, and nothing moves when they begin. */
+/** Renders the stages. While the job runs, later stages already have their rows, so nothing moves when they begin. */
 const stagesOf = (stages: Report["stages"], { ended, staged }: Pick<Job, "ended" | "staged">): Html => {
   const isRunning = ended === undefined
   const later = isRunning ? [...(staged ?? Redrive).stages, undefined].slice(stages.length) : []
@@ -32,32 +32,32 @@ const stagesOf = (stages: Report["stages"], { ended, staged }: Pick<Job, "ended"
   </ol>`
 }
 
-/** A number; `–` where the broker does not report it. */
+/** Renders a number; `–` if the broker does not report it. */
 export const number = (value: number | undefined, isAlarming = false): Html => {
   if (value === undefined) return html`<span class="zero" title="the broker does not report it">–</span>`
   return html`<span class="${value === 0 ? "zero" : isAlarming ? "alarm" : "strong"}">${Format.count(value)}</span>`
 }
 
-/** Letters that a reader holds, and that a count of the queue excludes. */
+/** Renders the number of letters that a reader holds, which a count of the queue excludes. */
 export const held = ({ held, isHeld }: Pick<QueueStatus.Dead, "held" | "isHeld">): Part => {
   const title = "Another reader, such as a browse or a consumer, holds letters. The count is without them."
   const number = held === undefined ? "" : `${Format.count(held)} `
   return isHeld && html` <span class="soft" title="${title}">+ ${number}held by a reader</span>`
 }
 
-/** Stands for the count of a queue that the broker does not have. */
+/** Renders a mark instead of the count of a queue that the broker does not have. */
 export const missing = (): Html => html`<span class="soft" title="The broker has no such queue.">missing</span>`
 
 /**
- * The wait for the outcome of letters, in a sentence that begins with `when`. Where the broker does not report the outcome, it
- * has the reason and the remedy.
+ * Describes the wait for the outcome of letters, in a sentence that begins with `when`. If the broker does not report
+ * outcomes, the sentence has the reason and the remedy.
  */
 export const waitOf = ({ untold, wait }: Pace, when: string): string =>
   untold === undefined
     ? `${when}, the job waits until the outcome of its letters is known, ${Delay.format(wait)} at most.`
     : `${when}, the job waits ${Delay.format(wait)}, or until all its letters have come back: ${untold}.`
 
-/** Letters that stayed in the queue, by reason. */
+/** Renders the numbers of letters that stayed in the queue, by reason. */
 const stayed = (
   { filtered, overRedriveLimit, held, unknownOrigin, refused, repeated, unremoved }: Report,
   { kind, selection: { filter, letter } }: Pick<Job, "kind" | "selection">
@@ -79,7 +79,7 @@ const stayed = (
     ] as const
   ).flatMap(([name, count, isAlarming]) => (count === 0 ? [] : [[name, number(count, isAlarming)]]))
 
-/** The numbers of a purge that has ended. */
+/** Renders the numbers of a purge that has ended. */
 export const purgedOf = ({ held, left, removed }: Purged): Html =>
   facts([
     ["removed", number(removed)],
@@ -95,7 +95,7 @@ const outcomes: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
   missing: "was not published: the letter is not in this queue any more"
 }
 
-/** The outcome of an edited copy, and of its letter. */
+/** Renders the outcome of an edited copy, and of its letter. */
 export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditReport): Html =>
   facts([
     ["to", to ?? "–"],
@@ -103,7 +103,7 @@ export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditRe
     ["the letter", outcome === "missing" ? "is gone, or another reader holds it" : isRemoved ? "is removed" : "is kept"]
   ])
 
-/** The numbers of an export. */
+/** Renders the numbers of an export. */
 export const exportedOf = ({ browsed, redacted, total, written }: Exported): Html =>
   facts([
     ["exported", number(written)],
@@ -111,10 +111,10 @@ export const exportedOf = ({ browsed, redacted, total, written }: Exported): Htm
     ["browsed", html`${number(browsed)}${total !== undefined && total > browsed && ` of ${Format.count(total)}`}`]
   ])
 
-/** The most letters that a page names. */
+/** The largest number of letters that a page names. */
 const named = 10
 
-/** The letters that the broker refused or did not remove, each with its error. */
+/** Renders the letters that the broker refused or did not remove, each with its error. */
 export const failedOf = (visit: Visit, { failed, kind, place, report }: Job): Part => {
   if (report === undefined || failed.length === 0) return undefined
   const { refused, unremoved } = report
@@ -146,7 +146,7 @@ export const failedOf = (visit: Visit, { failed, kind, place, report }: Job): Pa
     ${more > 0 && html`<p class="soft">${Format.counted(more, "more letter")}. The audit names up to 200 of them.</p>`}`
 }
 
-/** The report so far of a redrive, a dry run or a park. */
+/** Renders the report so far of a redrive, a dry run or a park. */
 export const reportOf = (job: Job, report: Report): Html => {
   const { kind, left, to } = job
   if (kind === "plan")

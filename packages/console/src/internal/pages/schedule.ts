@@ -7,7 +7,7 @@ import * as Axis from "./axis.ts"
 /** The sides of the plot in percent; the numbers of attempts are on its left. */
 const sides = [7, 98] as const
 
-/** An attempt, and the shortest and longest time from the first attempt to it. */
+/** An attempt, with the shortest and the longest time from the first attempt until it. */
 interface Attempt {
   readonly number: number
   readonly from: number
@@ -19,7 +19,7 @@ const attemptsOf = (schedule: RetryPolicy.Description["schedule"]): ReadonlyArra
   ...schedule.map(({ attempt, elapsed: [from, to] }) => ({ number: attempt + 1, from, to }))
 ]
 
-/** The end of the listed attempts in words. */
+/** Describes what follows after the listed attempts. */
 const endOf = ({ schedule, worstCase }: RetryPolicy.Description, { maxAge, maxAttempts }: RetryPolicy.RetryPolicy) => {
   const listed = schedule.length + 1
   const isAll = listed >= maxAttempts || (schedule.at(-1)?.elapsed[1] ?? 0) >= maxAge || schedule.length < 100
@@ -56,7 +56,7 @@ const band = ({ from, number, to }: Attempt, before: Attempt | undefined, axis: 
   /></g>`
 }
 
-/** The numbers of attempts that fit. */
+/** Renders the numbers of attempts, as far as they fit. */
 const numbers = (attempts: ReadonlyArray<Attempt>, step: number): ReadonlyArray<Html> => {
   const each = Math.ceil(13 / step)
   return attempts
@@ -75,7 +75,7 @@ const numbers = (attempts: ReadonlyArray<Attempt>, step: number): ReadonlyArray<
     )
 }
 
-/** The plot: one attempt a line, with time from left to right. */
+/** Renders the plot: one line for each attempt, with time from left to right. */
 export const plot = (description: RetryPolicy.Description, policy: RetryPolicy.RetryPolicy): Html => {
   const { schedule, text } = description
   const attempts = attemptsOf(schedule)
@@ -109,7 +109,7 @@ export const plot = (description: RetryPolicy.Description, policy: RetryPolicy.R
 const span = ([low, high]: readonly [number, number]): string =>
   low === high ? Delay.format(high) : `${Delay.format(low)} to ${Delay.format(high)}`
 
-/** The schedule as a table. */
+/** Renders the schedule as a table. */
 export const table = ({ schedule }: RetryPolicy.Description): Part =>
   schedule.length > 0 &&
   html`<details class="table">
@@ -135,7 +135,7 @@ export const table = ({ schedule }: RetryPolicy.Description): Part =>
     </table>
   </details>`
 
-/** The legend of bands and marks. */
+/** Describes the bands and marks of the plot. */
 export const legend = ({ schedule }: RetryPolicy.Description): string => {
   const isSpread = schedule.some(({ delay: [low, high] }) => low < high)
   return `Each line is an attempt. ${isSpread ? "A band is the time in which it begins, a mark the middle of that time" : "A mark is the time at which it begins"}, without handler runs and waiting in the queue.`

@@ -15,7 +15,10 @@ interface Point {
 const pointsOf = (samples: ReadonlyArray<History.Sample>, field: "ready" | "dead"): ReadonlyArray<Point> =>
   samples.flatMap(({ step, [field]: value }) => (value === undefined ? [] : [{ step, value }]))
 
-/** A line through all points, with gaps between them. Points of one height in a row are one stroke. */
+/**
+ * Returns the path of a line through all points, with gaps between separate parts. Neighbouring points of the same height
+ * are one stroke.
+ */
 const pathOf = (points: ReadonlyArray<Point>, last: number, most: number): string => {
   const y = ({ value }: Point): number => Math.round(10 * (1 + height * (1 - value / most))) / 10
   return points
@@ -29,7 +32,7 @@ const pathOf = (points: ReadonlyArray<Point>, last: number, most: number): strin
     .join("")
 }
 
-/** The course of the number in words. */
+/** Describes the course of the number in words. */
 const words = (points: ReadonlyArray<Point>): string => {
   const values = points.map(({ value }) => value)
   const [first, last] = [points[0]!, points.at(-1)!]
@@ -40,7 +43,7 @@ const words = (points: ReadonlyArray<Point>): string => {
   return `from ${Format.count(first.value)} to ${Format.count(last.value)} in ${time}${isPeak ? `, ${Format.count(most)} at most` : ""}`
 }
 
-/** The sparkline of a number. With fewer than two samples it is empty. */
+/** Renders the sparkline of a number. With fewer than two samples, it is empty. */
 export const spark = (samples: ReadonlyArray<History.Sample>, field: "ready" | "dead"): Html => {
   const points = pointsOf(samples, field)
   if (points.length < 2) return html`<svg class="spark" viewBox="0 0 60 16" aria-hidden="true"></svg>`

@@ -1,4 +1,4 @@
-/** The actions of operators. Each has a form on a page, and its lines in the audit. */
+/** The actions of operators. Each action has a form on a page, and lines in the audit. */
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"
@@ -20,7 +20,7 @@ import { numberOf, orAgain, wrong, wrongName } from "./fields.ts"
 import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, type Located, placeOf, type Route } from "./route.ts"
 
-/** The letters of an earlier job. Fails where the fields select others. */
+/** Returns the letters of an earlier job. Fails if the fields select other letters. */
 const selectedBefore = (
   fields: URLSearchParams,
   job: Job | undefined,
@@ -35,7 +35,7 @@ const selectedBefore = (
       )
 }
 
-/** The letters that the fields select. */
+/** Returns the letters that the fields select. */
 export const selectionOf = (
   { fields, visit }: Asking,
   { jobs, looks, redact }: Dependencies,
@@ -76,7 +76,7 @@ export const selectionOf = (
   })
 }
 
-/** Begins a job, and redirects to its page. A job that changes the queue makes its browses out of date. */
+/** Begins a job, and redirects to the job's page. Browses of a queue that the job changes become out of date. */
 export const begin = (
   { visit: { operator, paths } }: { readonly visit: Visit },
   { jobs, looks, turns }: Dependencies,
@@ -126,7 +126,7 @@ export const planRoute: Route = {
     )(asking, dependencies)
 }
 
-/** The target queue: a configured queue; `undefined` for the queues that the letters came from. */
+/** Returns the target queue, which must be configured; `undefined` for the queues that the letters came from. */
 export const targetOf = (fields: URLSearchParams, { name, queues }: Connection) => {
   const to = fields.get("to") ?? ""
   if (to === "") return Effect.undefined
@@ -135,7 +135,7 @@ export const targetOf = (fields: URLSearchParams, { name, queues }: Connection) 
     : Effect.fail(wrong(`no queue ${to} is configured on ${name}`, "Nothing was done. Choose a queue of the list"))
 }
 
-/** The dry run of a form: it has the same letters, and has ended without an error. */
+/** Returns the dry run that a form names. It must have the same letters, and have ended without an error. */
 const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Selected) => {
   const job = jobs.of(id)
   return job?.kind === "plan" &&
@@ -155,10 +155,10 @@ const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Select
       )
 }
 
-/** The most first stages of a redrive, and letters of a stage. */
+/** The largest number of first stages of a redrive, and of letters in a stage. */
 const mostStages = { stages: 20, letters: 1_000_000 }
 
-/** The sizes of stages in a field; the default stages where it is empty. */
+/** Reads the sizes of stages from a field; an empty field has the default stages. */
 const sizesOf = (fields: URLSearchParams): Effect.Effect<ReadonlyArray<number>, Refusal> => {
   const sizes = (fields.get("stages") ?? "").split(/[\s,;]+/).filter((text) => text !== "")
   const isSize = (text: string) => /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= mostStages.letters
@@ -174,7 +174,7 @@ const sizesOf = (fields: URLSearchParams): Effect.Effect<ReadonlyArray<number>, 
       )
 }
 
-/** The stages that the fields ask for; `undefined` to redrive all letters at once. */
+/** Returns the stages that the fields ask for; `undefined` to redrive all letters at once. */
 const stagedOf = (fields: URLSearchParams): Effect.Effect<Staged | undefined, Refusal> =>
   Effect.gen(function* () {
     const how = fields.get("how")
@@ -201,7 +201,7 @@ export const redriveRoute: Route = {
   }
 }
 
-/** Removes letters of a queue for good, those of a cause or all, after the operator has typed the queue's name. */
+/** Removes letters of a cause, or all letters of a queue, for good, after the operator has typed the queue's name. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
@@ -231,7 +231,7 @@ export const parkRoute: Route = {
   )
 }
 
-/** Stops a job. The role that may begin it may stop it. */
+/** Stops a job. An operator needs the role that may begin the job. */
 export const stopRoute: Route = {
   method: "POST",
   needs: "redrive",
@@ -255,7 +255,8 @@ export const stopRoute: Route = {
       dependencies.jobs.stop(job.id)
       yield* Effect.mapError(
         Audit.around(dependencies.audit, operation)(Effect.void),
-        ({ detail, status }) => new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Fix the audit" })
+        ({ detail, status }) =>
+          new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Make the audit writable" })
       )
       return { to: visit.paths.to("job", jobQuery(job)) }
     })

@@ -33,7 +33,7 @@ const meantBy = (fields: URLSearchParams, { connections }: Dependencies): Effect
     : Effect.succeed({ connection, queue, place: { broker, queue: name } })
 }
 
-/** The numbers that the broker reports without a browse. */
+/** Returns the numbers that the broker reports without a browse. */
 const known = ({ connection, queue }: Meant, { timeout }: Dependencies) =>
   Deadline.within(
     connection.name,
@@ -59,7 +59,7 @@ export const delayedRoute: Route = {
     })
 }
 
-/** The messages and errors of a browse as people may see them. */
+/** Returns the messages and errors of a browse as the operator may see them. */
 const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found) =>
   Effect.gen(function* () {
     const pause = yield* Pause.make
@@ -69,7 +69,7 @@ const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, foun
     return { ...found, messages }
   })
 
-/** Browses the messages. The audit has it where the broker counts a browse as a delivery. */
+/** Browses the messages. The browse is in the audit if the broker counts it as a delivery. */
 export const lookRoute: Route = {
   method: "POST",
   needs: "view",
@@ -107,7 +107,7 @@ const gone = new Refusal({
   remedy: "Nothing was removed. Browse again"
 })
 
-/** The messages of the form: all, or those with an error that a browse has found. */
+/** Returns the messages that a form selects: all, or those with an error that a browse has found. */
 const selectionOf = ({ fields, visit }: Asking, { delayed }: Dependencies, place: Place) => {
   const id = fields.get("cause") ?? ""
   if (id === "") return Effect.fail(wrong("no messages are chosen", "Nothing was removed. Choose all, or an error"))
@@ -118,7 +118,9 @@ const selectionOf = ({ fields, visit }: Asking, { delayed }: Dependencies, place
     : Effect.succeed(Delayed.selection(id, titleOf(visit.shown(cause, place))))
 }
 
-/** Removes delayed messages for good, all or those with an error, after the operator has typed the queue's name. */
+/**
+ * Removes delayed messages for good, either all or those with one error, after the operator has typed the queue's name.
+ */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",

@@ -24,7 +24,7 @@ const both = ({ may }: Visit): Effect.Effect<void, Refusal> =>
         })
       )
 
-/** Other drafts of the same letter, and the jobs that have redriven an edited copy of it. */
+/** Returns other drafts of the same letter, and the jobs that have redriven an edited copy of it. */
 const otherwise = ({ drafts, jobs }: Dependencies, draft: Drafts.Draft) => {
   const { key, opened, operator, place } = draft
   const edits = jobs
@@ -80,7 +80,7 @@ export const editRoute: Route = {
     })
 }
 
-/** The draft of an operator that the fields name. */
+/** Returns the operator's draft that the fields name. */
 const draftOf = (fields: URLSearchParams, { operator }: Visit, { drafts }: Dependencies) => {
   const draft = drafts.of(fields.get("draft") ?? "")
   return draft !== undefined && draft.operator === operator

@@ -6,7 +6,7 @@ import * as Export from "../work/export.ts"
 import { selectionOf } from "./acting.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** The most exports at the same time: each holds a page of letters. */
+/** The largest number of simultaneous exports, because each holds a page of letters. */
 const most = 2
 
 const tooMany = new Refusal({
@@ -15,7 +15,7 @@ const tooMany = new Refusal({
   remedy: "Nothing was exported. Try again when one has ended"
 })
 
-/** Exports letters of a cause, or all, to a file. It sends lines while it reads letters. */
+/** Exports all letters, or those of a cause, to a file. It sends lines while it reads letters. */
 export const exportRoute: Route = {
   method: "POST",
   needs: "bodies",

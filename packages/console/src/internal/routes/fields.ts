@@ -4,14 +4,14 @@ import type { Problem } from "../pages/parts.ts"
 import { Refusal } from "../refusal.ts"
 import type { Page, Reply } from "../visit.ts"
 
-/** The refusal of a form. `field` is the field that is wrong. */
+/** Makes the refusal of a form. `field` is the name of the wrong field. */
 export const wrong = (detail: string, remedy: string, field?: string) =>
   new Refusal({ status: 400, detail, remedy, ...(field === undefined ? {} : { field }) })
 
-/** The refusal of a purge whose typed name is not that of the queue. */
+/** Makes the refusal of a purge whose typed name is not the name of the queue. */
 export const wrongName = (queue: string) => wrong(`the typed name is not ${queue}`, "Nothing was removed", "name")
 
-/** Answers a page that shows the form again, where one of its fields is wrong. */
+/** Answers with a page that shows the form again if one of its fields is wrong. */
 export const orAgain = <E>(
   reply: Effect.Effect<Reply, E | Refusal>,
   typed: URLSearchParams,
@@ -23,7 +23,7 @@ export const orAgain = <E>(
     ({ detail: text, field }) => Effect.succeed({ page: page({ field, text, typed }), status: 400 as const })
   )
 
-/** Reads a number from a field; `undefined` where the field is empty. */
+/** Reads a number from a field; `undefined` if the field is empty. */
 export const numberOf = (
   fields: URLSearchParams,
   name: string,

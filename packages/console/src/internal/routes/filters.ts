@@ -11,7 +11,7 @@ export interface Asked {
   readonly search: Readonly<Record<string, string>>
 }
 
-/** Reads a part of a filter. Returns the error as a text that begins with "must". */
+/** Reads one part of a filter. An error is a text that begins with "must". */
 type Read = (text: string) => LetterFilter.LetterFilter | string
 
 const isReason = (text: string): text is Metadata.Reason => Metadata.reasons.some((reason) => reason === text)
@@ -32,10 +32,10 @@ const parts: Readonly<Record<string, Read>> = {
   id: (id) => LetterFilter.idProblem(id) ?? { id: [id] }
 }
 
-/** The most characters of a part. */
+/** The largest number of characters in a part of a filter. */
 const longest = 200
 
-/** Returns the filter of the fields; `undefined` without one. */
+/** Returns the filter that the fields describe; `undefined` without a filter. */
 export const of = (fields: URLSearchParams): Effect.Effect<Asked | undefined, Refusal> => {
   let filter: LetterFilter.LetterFilter = {}
   const search: Record<string, string> = {}

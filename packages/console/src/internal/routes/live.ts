@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts"
 import { jobOf } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** The overview. Its stream has no end. */
+/** Streams the overview. The stream has no end. */
 export const liveOverviewRoute: Route = {
   method: "GET",
   needs: "view",
@@ -22,7 +22,7 @@ export const liveOverviewRoute: Route = {
   }
 }
 
-/** A running browse. */
+/** Streams a running browse. */
 export const liveLookRoute: Route = {
   method: "GET",
   needs: "view",
@@ -44,7 +44,7 @@ export const liveLookRoute: Route = {
     })
 }
 
-/** A running job. */
+/** Streams a running job. */
 export const liveJobRoute: Route = {
   method: "GET",
   needs: "view",

@@ -1,4 +1,4 @@
-/** Browses on request, because they may cost something: browses of letters, and the search for a body. */
+/** Browses on request, because browsing may cost something: browses of letters, and the search for a body. */
 import { AuditLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
@@ -10,7 +10,7 @@ import { numberOf } from "./fields.ts"
 import { capabilitiesOf, letterPage } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
 
-/** Begins a browse. The audit has it where the broker counts a browse as a delivery. */
+/** Begins a browse. The browse is in the audit if the broker counts it as a delivery. */
 export const lookRoute: Route = {
   method: "POST",
   needs: "view",

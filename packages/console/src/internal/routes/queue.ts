@@ -14,7 +14,7 @@ import type { Queue } from "../../BrokerSource.ts"
 
 const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
-/** The configured queue that the fields name. */
+/** Returns the configured queue that the fields name. */
 const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
   const [broker, name] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
   const connection = connections.get(broker)
@@ -25,7 +25,7 @@ const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
     : Effect.succeed({ connection, queue: found })
 }
 
-/** The report of the broker about itself and the queue. */
+/** Asks the broker about itself and about the queue. */
 const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry }: Queue) =>
   connection
     .use((broker) =>
@@ -44,7 +44,7 @@ const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry 
 
 const backoffs = [...ConsumerBackoff.forms, "off"] as const
 
-/** The outage of the fields. */
+/** Returns the outage that the fields describe. */
 const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
   Effect.gen(function* () {
     const minutes = yield* numberOf(fields, "outage", "decimal", 0.01, 1440)
@@ -79,7 +79,9 @@ const whileHere = <A, E>(signal: AbortSignal, work: Effect.Effect<A, E>): Effect
   return Effect.raceFirst(work, gone)
 }
 
-/** A queue: its numbers, its configuration, its plan compared with the broker, and a simulated outage on request. */
+/**
+ * Shows a queue: its numbers, its configuration, its plan compared with the broker, and on request a simulated outage.
+ */
 export const queueRoute: Route = {
   method: "GET",
   needs: "view",

@@ -25,7 +25,7 @@ import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view", answer })
 
-/** All queues. */
+/** Shows all queues. */
 export const overviewRoute = view(({ visit }, { overviews }) =>
   Effect.gen(function* () {
     const brokers = yield* Effect.forEach(overviews, ({ look }) => look, { concurrency: "unbounded" })
@@ -35,7 +35,7 @@ export const overviewRoute = view(({ visit }, { overviews }) =>
 
 const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
 
-/** The report of a broker about a dead-letter queue. Without an answer, the page shows what the console knows. */
+/** Asks a broker about a dead-letter queue. Without an answer, the page shows what the console knows. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
   Effect.gen(function* () {
     const capabilities = yield* capabilitiesOf(dependencies, connection)
@@ -51,7 +51,10 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
     return { capabilities, home, ...told }
   })
 
-/** Milliseconds for which a failed browse is not repeated: a page that reloads itself begins no browse after each failure. */
+/**
+ * Milliseconds for which a failed browse is not repeated. Otherwise a page that reloads itself would begin a browse after
+ * each failure.
+ */
 const repeatAfter = 5000
 
 /** Forgets a browse that does not describe the queue any more. */
@@ -68,7 +71,7 @@ const forgetStale = (
   if (dead.isMissing || isFailed || isEmpty) looks.forget(place)
 }
 
-/** The causes of a queue. Where a browse costs nothing, the first one begins with the page. */
+/** Shows the causes of a queue. If a browse costs nothing, the first browse begins when the page is opened. */
 export const deadLettersRoute = view(({ fields, visit }, dependencies) => {
   const page = Effect.gen(function* () {
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
@@ -92,7 +95,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) => {
   return orAgain(page, fields, (problem) => filterAgain(visit, place, problem))
 })
 
-/** The capabilities of a broker. */
+/** Returns the capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   Effect.catchTag(
     inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities))),
@@ -103,7 +106,7 @@ export const capabilitiesOf = (dependencies: Dependencies, connection: Connectio
     }
   )
 
-/** A cause that the last browse has found, and its letters. */
+/** Returns a cause that the last browse has found, and its letters. */
 export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
@@ -113,7 +116,7 @@ export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
 const visible = ({ may }: Visit, { redact }: Dependencies, place: Place, letter: Kept) =>
   Shown.letter(redact, letter, place, may.has("bodies"))
 
-/** The letters of a cause. Redirects to the queue where the browse is forgotten. */
+/** Shows the letters of a cause. Redirects to the page of the queue if the console has forgotten the browse. */
 export const groupRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
@@ -129,7 +132,7 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
   })
 )
 
-/** A letter, with its body where `body` finds it. */
+/** Shows a letter, with its body if `body` finds it. */
 export const letterPage = (
   { fields, visit }: Asking,
   dependencies: Dependencies,
@@ -154,15 +157,15 @@ export const letterPage = (
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>
 
-/** A letter without its body. */
+/** Shows a letter without its body. */
 export const letterRoute = view((asking, dependencies) => letterPage(asking, dependencies, () => Effect.undefined))
 
-/** All jobs. */
+/** Shows all jobs. */
 export const jobsRoute = view(({ visit }, dependencies) =>
   Effect.succeed({ page: jobs(visit, dependencies.jobs.all()) })
 )
 
-/** The job that the fields name. */
+/** Returns the job that the fields name. */
 export const jobOf = (fields: URLSearchParams, { jobs }: Dependencies) => {
   const id = fields.get("id") ?? ""
   const job = jobs.of(id)
@@ -177,7 +180,7 @@ export const jobOf = (fields: URLSearchParams, { jobs }: Dependencies) => {
     : Effect.succeed(job)
 }
 
-/** A job. */
+/** Shows a job. */
 export const jobRoute = view(({ fields, visit }, dependencies) =>
   Effect.map(jobOf(fields, dependencies), (found) => ({ page: job(visit, found) }))
 )

@@ -46,31 +46,31 @@ export interface Dependencies {
   readonly traceUrl: TraceUrl
 }
 
-/** The fields of a request: those of its form, or of its query. */
+/** A request, with the fields of its form or of its query. */
 export interface Asking {
   readonly visit: Visit
   readonly fields: URLSearchParams
-  /** Aborted when the client disconnects. */
+  /** A signal that is aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** A route. A `POST` changes or costs something. */
+/** A route. A request by `POST` changes or costs something. */
 export interface Route {
   readonly method: "GET" | "POST"
   readonly needs: Action
-  /** The most bytes of its form. Default: enough for names, an id and a token. */
+  /** The largest size of the route's form in bytes. Default: enough for names, an id and a token. */
   readonly formLimit?: number | undefined
   readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
 }
 
-/** A configured place. */
+/** A place whose queue is configured. */
 export interface Located {
   readonly connection: Connection
   readonly place: Place
   readonly filter: LetterFilter.LetterFilter | undefined
 }
 
-/** The refusal of a name that is not configured. */
+/** Makes the refusal of a name that is not configured. */
 export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
 /**

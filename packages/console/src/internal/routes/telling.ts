@@ -4,10 +4,10 @@ import { chosen, type Choice, events, kindOf, placeOf, table } from "../pages/ev
 import type { Html } from "../html.ts"
 import type { Dependencies, Route } from "./route.ts"
 
-/** The least milliseconds between two tables of a stream. */
+/** The smallest number of milliseconds between two tables of a stream. */
 const interval = 1000
 
-/** The chosen events, of configured queues. */
+/** Returns which events of configured queues the fields choose. */
 const choiceOf = (fields: URLSearchParams, { connections }: Dependencies): Choice => {
   const of = fields.get("of") ?? ""
   const places = [...connections.values()].flatMap(({ name, queues }) => [
@@ -24,7 +24,7 @@ const choiceOf = (fields: URLSearchParams, { connections }: Dependencies): Choic
   }
 }
 
-/** The chosen events as the operator may see them. */
+/** Returns the chosen events as the operator may see them. */
 const shownTo = (mayBodies: boolean, { events: all, showEvent }: Dependencies, choice: Choice) =>
   chosen(all.all(), choice).map((told) => showEvent(told, mayBodies))
 
@@ -47,7 +47,7 @@ export const eventsRoute: Route = {
     })
 }
 
-/** The stream of new events: at most one table a second. */
+/** Streams new events, with at most one table a second. */
 export const liveEventsRoute: Route = {
   method: "GET",
   needs: "view",

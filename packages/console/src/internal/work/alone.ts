@@ -1,4 +1,4 @@
-/** Gives a job all letters of its queue: browses of this console hold none while the job takes or counts them. */
+/** Gives a job all letters of its queue: no browse of this console holds any while the job takes or counts them. */
 import { Delay } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
@@ -10,7 +10,7 @@ import type { Looks } from "./looks.ts"
 /** Milliseconds that a job waits until browses have returned their letters. The search for a body takes no longer. */
 const timeout = 30_000
 
-/** The readers of queues that are not jobs. */
+/** The readers of queues other than jobs. */
 export interface Readers {
   readonly looks: Looks
   readonly turns: Turns
@@ -22,8 +22,9 @@ const taking =
     turns.reduceRight((inner, turn) => turn.withPermits(1)(inner), work)
 
 /**
- * Returns the work with its queue to itself. It ends the browses of the queue, and waits for the search for a body. Browses that
- * begin meanwhile wait until the work ends, except where it waits for the outcome of letters, which may take hours.
+ * Returns the work without other readers of its queue. It ends the browses of the queue, and waits until a search for a
+ * body has ended. Browses that begin meanwhile wait for the end of the work. They may run while the work waits for the
+ * outcome of letters, which may take hours.
  */
 export const make = ({ looks, turns }: Readers, operator: string, work: Work): Work => {
   const { connection, isLong = false, queue } = work

@@ -12,21 +12,24 @@ import * as Json from "./json.ts"
 import { longest } from "./looks.ts"
 import * as Selection from "./selection.ts"
 
-/** A body for a page. */
+/** A body to show on a page. */
 export type Body = (
   | { readonly _tag: "Text"; readonly kind: "JSON" | "text"; readonly text: string }
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array }
 ) & {
   /** Bytes of the body in the queue. */
   readonly size: number
-  /** Whether all of it was read; else only its beginning. */
+  /** Whether the whole body was read; otherwise only its beginning was. */
   readonly isWhole: boolean
 }
 
-/** The most bytes of a body that is read whole, and the bytes that are read of a larger one. They limit the cost of a page. */
+/**
+ * The largest size of a body that is read whole, and the number of bytes that are read of a larger one. They limit the cost
+ * of a page.
+ */
 export const limits = { whole: 256 * 1024, beginning: 64 * 1024 }
 
-/** The most characters of a body that are shown. */
+/** The largest number of characters of a body that are shown. */
 export const longestText = 100_000
 
 const inflates: ReadonlyMap<string | undefined, typeof createGunzip> = new Map([
@@ -48,7 +51,7 @@ const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Arr
   return Buffer.concat(chunks)
 }
 
-/** Returns the decompressed body, where its headers name its compression correctly; else the body. */
+/** Returns the decompressed body if its headers name its compression correctly; otherwise the body. */
 export const plain = ({
   body,
   headers
@@ -58,7 +61,7 @@ export const plain = ({
   return Effect.promise(() => inflated(make(), body).catch(() => body))
 }
 
-/** Bytes as text; `undefined` where they are not a text. */
+/** Returns bytes as text; `undefined` if they are not text. */
 export const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
   try {
     // UTF-16 is valid UTF-8 with NUL between its letters, in which the hook would find nothing.
@@ -70,7 +73,7 @@ export const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined 
   }
 }
 
-/** Text as JSON; `undefined` where it is not JSON. */
+/** Returns text as JSON; `undefined` if it is not JSON. */
 export const jsonOf = (text: string): { readonly value: unknown; readonly text: string } | undefined => {
   try {
     return { value: JSON.parse(text) as unknown, text } // The type of any JSON.
@@ -79,7 +82,7 @@ export const jsonOf = (text: string): { readonly value: unknown; readonly text: 
   }
 }
 
-/** A value as JSON; `undefined` where that fails: it is too deep, or comes from a hook. */
+/** Returns a value as JSON; `undefined` if that fails, because the value is too deep or comes from a hook. */
 export const written = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)
@@ -88,18 +91,20 @@ export const written = (value: unknown): string | undefined => {
   }
 }
 
-/** Returns the text itself where nothing is hidden and no key repeats: the parsed value loses digits of large numbers. */
+/**
+ * Returns the given text if nothing is hidden and no key repeats, because the parsed value loses digits of large numbers.
+ */
 const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
   Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
 
-/** The refusal after the hook has failed. */
+/** The refusal of a request after the hook has failed. */
 export const hookFailed = new Refusal({
   status: 503,
   detail: "the redact hook failed",
-  remedy: "Nothing is shown. Fix the hook"
+  remedy: "Nothing is shown. Fix the function in the option redact"
 })
 
-/** Where the hook throws, everything is hidden. */
+/** Redacts the content. If the hook throws, everything is hidden. */
 const redacted = (redact: Redact, content: Content, place: Place): Effect.Effect<Content, Refusal> =>
   Effect.try({ try: () => redact(content, place), catch: () => hookFailed })
 
@@ -125,13 +130,13 @@ const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Eff
     return { _tag: "Text", kind: "JSON", text: printed(shown, json), ...told }
   })
 
-/** Milliseconds until the search for a letter ends: it may be after 100,000 others. */
+/** Milliseconds until the search for a letter ends. The letter may come after 100,000 others. */
 const timeout = 30_000
 
-/** Takes the semaphore of a queue: two searches at the same time would hide letters from each other. */
+/** Returns the semaphore of a queue. Two searches at the same time would hide letters from each other. */
 export type Turns = (place: Place) => Semaphore.Semaphore
 
-/** A semaphore for each queue. */
+/** Makes a semaphore for each queue. */
 export const turns = (): Turns => {
   const all = new Map<string, Semaphore.Semaphore>()
   return ({ broker, queue }) => {

@@ -20,14 +20,14 @@ interface Compared {
   readonly plan: Plan.Plan
   readonly inspection: Plan.Inspection
   readonly capabilities: Capabilities.Capabilities
-  /** The time in milliseconds since the epoch. */
+  /** The time of the comparison in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** A comparison, or why there is none. */
+/** A comparison, or the reason why there is none. */
 export interface Comparison {
   readonly compared: Compared | undefined
-  /** The plan; where the broker does not answer, the plan for its newest version. */
+  /** The plan. If the broker does not answer, it is the plan for the broker's newest version. */
   readonly plan: Plan.Plan | undefined
   /** Why there is no comparison. */
   readonly trouble: string | undefined
@@ -40,10 +40,10 @@ const nothing: Comparison = { compared: undefined, plan: undefined, trouble: und
 /** Compares a queue with its broker, within the time limit of a page. */
 export type Compare = (connection: Connection, queue: Queue) => Effect.Effect<Comparison>
 
-/** Milliseconds for which a comparison is valid, and until one times out. */
+/** Milliseconds for which a comparison is valid, and milliseconds until a comparison times out. */
 const lasts = { good: 10_000, tried: 30_000 }
 
-/** The most comparisons of a broker at the same time. */
+/** The largest number of simultaneous comparisons on one broker. */
 const atOnce = 2
 
 interface Round {
@@ -53,10 +53,10 @@ interface Round {
 
 const none = "its adapter does not report which objects it creates on the broker"
 
-/** Texts of an adapter without secrets. */
+/** Returns texts of an adapter without secrets. */
 const struck = <A>(told: A, mask: (text: string) => string): A => Secrets.struck(told, mask) as A // Of the same shape.
 
-/** Makes comparisons, which end with the scope. `timeout` is in milliseconds. */
+/** Makes comparisons, which end when the scope closes. `timeout` is in milliseconds. */
 export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const rounds = new Map<string, Round>()
@@ -88,7 +88,7 @@ export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope
         yield* Deferred.done(round.end, exit)
       })
 
-    /** Returns the round that runs or has just ended, or begins a new one. */
+    /** Returns the round of comparison that runs or has just ended, or begins a new one. */
     const roundOf = (connection: Connection, request: Adapter.PlanRequest) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis

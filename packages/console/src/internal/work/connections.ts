@@ -19,15 +19,15 @@ export class Trouble extends Data.TaggedError("Trouble")<{ readonly broker: stri
 export interface Connection {
   readonly name: string
   readonly queues: ReadonlyArray<Queue>
-  /** Plans its queues; `undefined` where its adapter does not. */
+  /** The operations that plan the broker's queues; `undefined` if the adapter has none. */
   readonly operations: Operations | undefined
-  /** The capabilities of the last connection; `undefined` before the first. */
+  /** Returns the capabilities of the last connection; `undefined` before the first connection. */
   readonly known: () => Capabilities.Capabilities | undefined
   /** Runs work with the connected broker. */
   readonly use: <A, E>(
     work: (broker: Broker.Service) => Effect.Effect<A, E, Broker.Broker>
   ) => Effect.Effect<A, Trouble>
-  /** Turns errors of an effect, also thrown ones, into troubles without secrets. */
+  /** Turns every error of an effect, thrown errors included, into a {@link Trouble} without secrets. */
   readonly contain: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, Trouble>
   /** Returns a text without the broker's secrets. */
   readonly mask: (text: string) => string
@@ -49,7 +49,7 @@ export const make = ({
     const scope = yield* Scope.fork(yield* Effect.scope)
     const mask = (text: string) => Secrets.strike(text, secrets)
     const troubleOf = (error: unknown) => new Trouble({ broker: name, message: mask(Failure.summarize(error).message) })
-    /** An adapter that throws counts as a broker that does not answer. */
+    /** Turns a thrown error of an adapter into the error of a broker that does not answer. */
     const contained = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, Trouble> =>
       Effect.catchCause(effect, (cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(troubleOf(Cause.squash(cause)))
@@ -57,7 +57,7 @@ export const make = ({
     let known: Capabilities.Capabilities | undefined
     let current: Deferred.Deferred<Broker.Service, Trouble> | undefined
 
-    /** Builds the layer in a new scope, which closes at once where the build fails. */
+    /** Builds the layer in a new scope, which closes at once if the build fails. */
     const build = Effect.gen(function* () {
       const own = yield* Scope.fork(scope)
       const built = yield* Effect.exit(Layer.buildWithScope(layer, own))

@@ -12,24 +12,24 @@ import * as Deadline from "./deadline.ts"
 import type { Work } from "./job.ts"
 import type { Selection } from "./selection.ts"
 
-/** A delayed message without its body. Times are in milliseconds since the epoch; `undefined` where they are unknown. */
+/** A delayed message without its body. Times are in milliseconds since the epoch; `undefined` if they are unknown. */
 export interface Waiting {
   readonly id: string
   readonly headers: Message.Headers
   readonly due: number | undefined
   readonly publishedAt: number | undefined
-  /** The number of its next attempt. */
+  /** The number of the message's next attempt. */
   readonly attempt: number
-  /** The error of the last attempt; `undefined` before the first. */
+  /** The error of the last attempt; `undefined` before the first attempt. */
   readonly error: string | undefined
 }
 
 /** The messages whose last attempts failed with the same error. */
 export interface Group extends DeadLetters.Cause {
   readonly count: number
-  /** When the first of them is due. */
+  /** When the first of these messages is due. */
   readonly due: number | undefined
-  /** The error of one of them before redaction; `undefined` where they have none. */
+  /** The error of one of these messages before redaction; `undefined` if they have no error. */
   readonly message: string | undefined
 }
 
@@ -39,7 +39,7 @@ export interface Found extends DelayedMessages.Browsed {
   readonly messages: ReadonlyArray<Waiting>
   /** The errors of the last attempts, the most frequent first. */
   readonly groups: ReadonlyArray<Group>
-  /** Messages with other errors. */
+  /** The number of messages with other errors. */
   readonly other: number
 }
 
@@ -52,7 +52,7 @@ const timeout = 30_000
 const errorOf = ({ history }: Pick<DelayedMessages.DelayedMessage, "history">): string | undefined =>
   history.at(-1)?.error
 
-/** The pattern of the last error; empty for a message without an error. */
+/** Returns the pattern of a message's last error; empty for a message without an error. */
 const causeOf = (message: Pick<DelayedMessages.DelayedMessage, "history">): DeadLetters.Cause => ({
   queue: undefined,
   reason: undefined,
@@ -105,7 +105,7 @@ export const memory = (): Memory => {
   }
 }
 
-/** Browses all delayed messages of a queue, one browse at a time: two would see a part each. */
+/** Browses all delayed messages of a queue. Only one browse runs at a time, because two would each see only a part. */
 export const look = (
   connection: Connection,
   { name, retry }: Queue,
@@ -134,7 +134,7 @@ export const look = (
 /** The value of a form field for messages with any error. */
 export const all = "all"
 
-/** The messages with an error, or all. */
+/** Returns a selection: the messages with one error, or all. */
 export const selection = (cause: string | undefined, title: string): Selection => ({
   cause,
   letter: undefined,

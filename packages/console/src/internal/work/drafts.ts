@@ -17,27 +17,27 @@ export interface Draft {
   readonly letter: DeadLetters.DeadLetter
   /** The id of the letter as operators may see it. */
   readonly title: string
-  /** The body in the form. */
+  /** The text of the body in the form. */
   readonly shown: string
-  /** Whether the form has formatted JSON, and the letter has it in one line. */
+  /** Whether the form shows formatted JSON that the letter has in one line. */
   readonly isLaidOut: boolean
-  /** Whether the form shows headers, which can then be changed. */
+  /** Whether the form shows headers. Only then can they be changed. */
   readonly hasHeaders: boolean
   /** The copy; `undefined` before the first preview. */
   readonly copy: LetterDraft.Content | undefined
 }
 
-/** The most drafts, and the most bytes of a body. */
+/** The largest number of drafts, and the largest size of a body in bytes. */
 const most = { drafts: 50, body: 64 * 1024 }
 
-/** The most bytes of a form with a draft: a form may encode each byte in three. */
+/** The largest size of a form with a draft in bytes. A form may encode each byte in three. */
 export const formLimit = 4 * most.body
 
 /** All drafts. */
 export interface Drafts {
   readonly add: (draft: Draft) => void
   readonly of: (id: string) => Draft | undefined
-  /** Other drafts of the letter. */
+  /** Returns other drafts of the same letter. */
   readonly others: (draft: Draft) => ReadonlyArray<Draft>
 }
 
@@ -76,7 +76,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
 /** Whether the hook leaves a part unchanged. */
 const isLeft = (part: unknown, shown: unknown): boolean => JSON.stringify(part) === JSON.stringify(shown)
 
-/** Formats a line of JSON, where that loses nothing. */
+/** Formats a line of JSON if that loses nothing. */
 const laidOut = (text: string): string => {
   if (text.includes("\n") || parsed(text) === undefined) return text
   return Json.indented(text, Number.POSITIVE_INFINITY)
@@ -119,7 +119,7 @@ export const headerLines = ({ headers }: Pick<LetterDraft.Content, "headers">): 
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n")
 
-/** Forms send Windows line ends. A letter with such line ends cannot be edited. */
+/** Replaces Windows line ends, which forms send. A letter with such line ends cannot be edited. */
 const unix = (text: string): string => text.replaceAll("\r\n", "\n")
 
 /** Returns the draft with its copy, or why the copy is wrong. */
@@ -137,7 +137,7 @@ export const write = (draft: Draft, headers: string, body: string): Draft | stri
   return { ...draft, copy: read }
 }
 
-/** The hash of the copy: the console sends only the copy that the operator has seen. */
+/** Returns the hash of the copy, because the console sends only the copy that the operator has seen. */
 export const nameOf = ({ copy }: Draft): string =>
   createHash("sha256")
     .update(copy === undefined ? "" : headerLines(copy))
@@ -146,5 +146,5 @@ export const nameOf = ({ copy }: Draft): string =>
     .digest("hex")
     .slice(0, 24)
 
-/** The text of the copy's body. */
+/** Returns the text of the copy's body. */
 export const bodyOf = ({ copy, shown }: Draft): string => (copy === undefined ? shown : textOf(copy.body))

@@ -1,6 +1,6 @@
 /**
- * Events of consumers with the console's hook, of operations, and of changes in the answers of brokers. Memory has a limited
- * number. Alarms are kept separately: a flood of retries does not displace them.
+ * Stores events of consumers that use the console's hook, of operations, and of changes in the answers of brokers. It keeps
+ * a limited number. Alarms are kept separately, so a flood of retries does not displace them.
  */
 import { Delay, type Event } from "@requeue/core"
 
@@ -9,19 +9,19 @@ export type Kind = Exclude<Event.Event["_tag"], "Received" | "Succeeded"> | "Ope
 
 /** An event. Its texts must be redacted before they are shown. */
 export interface Told {
-  /** Its number, which grows. */
+  /** The number of the event, which grows. */
   readonly seq: number
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly kind: Kind
   readonly broker: string
-  /** `undefined` for an event of the broker. */
+  /** The queue of the event; `undefined` for an event of the broker. */
   readonly queue: string | undefined
   /** The event in words, without texts of messages. */
   readonly words: string
   readonly id: string | undefined
   readonly error: { readonly name: string; readonly message: string } | undefined
-  /** Whether it needs a person. */
+  /** Whether the event needs attention. */
   readonly isBad: boolean
 }
 
@@ -33,9 +33,9 @@ const most = { kept: 500, perSecond: 50, id: 200, name: 100, message: 500 }
 
 /** All events. */
 export interface Events {
-  /** Newest first. */
+  /** Returns all events, newest first. */
   readonly all: () => ReadonlyArray<Told>
-  /** The number of the newest. */
+  /** Returns the number of the newest event. */
   readonly last: () => number
   readonly add: (coming: Coming) => void
   /** Returns a function that adds the events of consumers on a broker. */
@@ -50,7 +50,7 @@ interface Said {
   readonly error?: Told["error"]
 }
 
-/** An event of a consumer in words; `undefined` for a success. */
+/** Describes an event of a consumer in words; `undefined` for a success. */
 const said = (event: Event.Event): Said | undefined => {
   switch (event._tag) {
     case "Received":
@@ -93,13 +93,13 @@ const ring = () => {
   let [second, count] = [0, 0]
   return {
     kept,
-    /** Whether this second has room. */
+    /** Whether this second has room for another event. */
     takes: (at: number): boolean => {
       const now = Math.floor(at / 1000)
       if (now !== second) [second, count] = [now, 0]
       return ++count <= most.perSecond
     },
-    /** The events of the previous second that had no room. */
+    /** Returns the number of events of the previous second that had no room. */
     missed: (at: number): number => (Math.floor(at / 1000) === second ? 0 : Math.max(0, count - most.perSecond)),
     push: (told: Told): void => {
       kept.push(told)

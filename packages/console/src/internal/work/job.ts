@@ -9,27 +9,32 @@ import type { Selection } from "./selection.ts"
 
 /** The numbers of a purge that has ended. */
 export interface Purged {
-  /** The letters that it has removed. */
+  /** The number of letters that the purge has removed. */
   readonly removed: number
-  /** The letters in the queue when it ends; `undefined` where the broker cannot count. */
+  /** The number of letters in the queue when the purge ended; `undefined` if the broker cannot count. */
   readonly left: number | undefined
-  /** The letters that another reader holds then; `undefined` where a reader may hold some, and the broker does not count them. */
+  /**
+   * The number of letters that another reader held at the end; `undefined` if a reader may hold some, and the broker does
+   * not count them.
+   */
   readonly held: number | undefined
-  /** Why it stopped early; `undefined` when it has finished. */
+  /** Why the purge stopped early; `undefined` if it has finished. */
   readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
 /** The numbers of an export so far. */
 export interface Exported {
-  /** The letters that were written. */
+  /** The number of written letters. */
   readonly written: number
-  /** The written letters of which something was hidden. */
+  /** The number of written letters of which a part was hidden. */
   readonly redacted: number
-  /** The letters that were read. */
+  /** The number of letters that were read. */
   readonly browsed: number
-  /** The letters in the queue; `undefined` where the broker cannot count. */
+  /** The number of letters in the queue; `undefined` if the broker cannot count. */
   readonly total: number | undefined
-  /** Why it stopped early: an operator stopped it, or the browser stopped reading. `undefined` when it has finished. */
+  /**
+   * Why the export stopped early: an operator stopped it, or the browser stopped reading. `undefined` if it has finished.
+   */
   readonly stoppedBy: "abort" | "reader" | undefined
 }
 
@@ -37,14 +42,14 @@ export interface Exported {
 export interface Pace {
   /** The longest wait after each stage, in milliseconds. */
   readonly wait: number
-  /** Why the broker does not report the outcome, and what to do; `undefined` where it does. */
+  /** Why the broker does not report the outcome, and what to do; `undefined` if it reports the outcome. */
   readonly untold: string | undefined
 }
 
-/** A redrive that may take several jobs: each passes over the letters that came back from an earlier one. */
+/** A redrive that may take several jobs. Each job leaves letters that came back from an earlier one. */
 export interface Operation {
   readonly id: string
-  /** When its first job began, in milliseconds since the epoch. */
+  /** When the first job of the operation began, in milliseconds since the epoch. */
   readonly begun: number
 }
 
@@ -55,7 +60,7 @@ export type Staged = Pick<DeadLetters.StandardStages, "stages" | "stopAt">
 export interface Failed {
   readonly id: string
   readonly isPublished: boolean
-  /** The broker's error without secrets; `undefined` where the broker gave no answer. */
+  /** The broker's error without secrets; `undefined` if the broker gave no answer. */
   readonly why: string | undefined
 }
 
@@ -65,37 +70,40 @@ export interface Job {
   readonly kind: "plan" | "redrive" | "purge" | "edit" | "park" | "purge-delayed" | "export"
   readonly place: Place
   readonly selection: Selection
-  /** The queue that letters go to; `undefined` where they go back to their own queues, or to none. */
+  /** The queue that letters go to; `undefined` if they go back to their own queues, or to none. */
   readonly to: string | undefined
   /** The queues that an operator can choose for `to`. */
   readonly targets: ReadonlyArray<string>
   readonly operator: string
-  /** The operation of a redrive, and that of a dry run which continues one; else `undefined`. */
+  /** The operation of a redrive, or of a dry run that continues a redrive; `undefined` for other jobs. */
   readonly operation: Operation | undefined
   readonly begun: number
-  /** `undefined` while it runs. */
+  /** When the job ended; `undefined` while it runs. */
   readonly ended: number | undefined
   /** The report so far; `undefined` for a purge, and before the first report. */
   readonly report: DeadLetters.RedriveReport | undefined
-  /** The stages of a redrive; `undefined` for other kinds, and for a redrive at once. */
+  /** The stages of a redrive; `undefined` for other kinds, and for a redrive of all letters at once. */
   readonly staged: Staged | undefined
   /** The failures of the report. */
   readonly failed: ReadonlyArray<Failed>
-  /** Letters in the queue when it ended; `undefined` before, where it moves no letters, and where the broker cannot count. */
+  /**
+   * The number of letters in the queue when the job ended. It is `undefined` while the job runs, if the job moves no
+   * letters, and if the broker cannot count.
+   */
   readonly left: number | undefined
-  /** `undefined` where it does not wait for outcomes, and before it is connected. */
+  /** How the job waits for outcomes; `undefined` if it does not wait, and before it is connected. */
   readonly pace: Pace | undefined
-  /** `undefined` for other kinds, and before a purge has ended. */
+  /** The numbers of a purge; `undefined` for other kinds, and before a purge has ended. */
   readonly purged: Purged | undefined
-  /** The outcome of an edited copy; `undefined` for other kinds, and before it is known. */
+  /** The outcome of an edited copy; `undefined` for other kinds, and before the outcome is known. */
   readonly edited: DeadLetters.EditReport | undefined
-  /** `undefined` for other kinds. */
+  /** The numbers of an export; `undefined` for other kinds. */
   readonly exported: Exported | undefined
-  /** Why it failed. */
+  /** Why the job failed; `undefined` if it has not failed. */
   readonly trouble: string | undefined
-  /** Whether an operator has asked it to stop. */
+  /** Whether an operator has asked the job to stop. */
   readonly isStopping: boolean
-  /** The id of the redrive that followed a dry run. A dry run has one at most. */
+  /** The id of the redrive that followed this dry run. At most one redrive follows a dry run. */
   readonly usedBy: string | undefined
 }
 
@@ -116,7 +124,7 @@ interface Running {
   readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
 }
 
-/** The work of a job: it reports its progress, and ends soon after the signal. */
+/** The work of a job. It reports its progress, and ends soon after its signal is aborted. */
 export interface Work {
   readonly kind: Job["kind"]
   readonly connection: Connection
@@ -124,18 +132,18 @@ export interface Work {
   readonly selection: Selection
   /** The queue that letters go to. Default: their own queues, or none. */
   readonly to?: string | undefined
-  /** The id of the dry run that it follows. */
+  /** The id of the dry run that the job follows. */
   readonly plan?: string | undefined
-  /** The operation that it continues. Default: none, and a redrive begins one. */
+  /** The operation that the job continues. Default: none, and a redrive begins a new operation. */
   readonly operation?: Operation | undefined
   /** The stages of a redrive. Default: none. */
   readonly staged?: Staged | undefined
-  /** Whether it waits for outcomes, and browses may run meanwhile. Default: no. */
+  /** Whether the job waits for outcomes, so browses may run meanwhile. Default: no. */
   readonly isLong?: boolean | undefined
-  /** For the audit. */
+  /** The options of the job, for the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (job: Running) => ReturnType<Connection["use"]>
-  /** Called after the last audit line, also where the audit has failed. */
+  /** Is called after the last audit line, even if the audit has failed. */
   readonly onEnd?: ((job: Job) => void) | undefined
 }
 

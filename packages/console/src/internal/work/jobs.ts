@@ -15,18 +15,18 @@ import type { Failed, Job, Work } from "./job.ts"
 export interface Jobs {
   readonly all: () => ReadonlyArray<Job>
   readonly of: (id: string) => Job | undefined
-  /** The job that works on a queue now. */
+  /** Returns the job that works on a queue now. */
   readonly running: (place: Pick<Place, "broker" | "queue">) => Job | undefined
-  /** Begins a job after its audit line is written. Fails where another job works on the queue. */
+  /** Begins a job after its audit line is written. Fails if another job works on the queue. */
   readonly begin: (work: Work, operator: string) => Effect.Effect<Job, Refusal>
   /** Asks a job to stop. */
   readonly stop: (id: string) => void
 }
 
-/** The most jobs that are kept. */
+/** The largest number of jobs that are kept. */
 const most = 200
 
-/** The failures of a report. Errors of drivers lose their secrets. */
+/** Returns the failures of a report. Secrets are removed from the errors of drivers. */
 const failedOf = (report: DeadLetters.RedriveReport, mask: Connection["mask"]): ReadonlyArray<Failed> =>
   report.failures.map(({ error, id, isPublished }) => ({
     id,
@@ -34,7 +34,7 @@ const failedOf = (report: DeadLetters.RedriveReport, mask: Connection["mask"]): 
     why: error === undefined ? undefined : mask(error.message)
   }))
 
-/** A report for the audit. */
+/** Returns a report for the audit. */
 const booked = ({ failed, report }: Job) =>
   report && {
     ...report,
@@ -78,7 +78,7 @@ const newJob = (
 const runningOn = (jobs: ReadonlyMap<string, Job>, { broker, queue }: Pick<Place, "broker" | "queue">) =>
   [...jobs.values()].find(({ ended, place }) => ended === undefined && place.broker === broker && place.queue === queue)
 
-/** Returns why a job cannot begin: another job works on its queue, or has followed its dry run. */
+/** Returns why a job cannot begin: another job works on its queue, or has already followed its dry run. */
 const obstacleOf = (jobs: ReadonlyMap<string, Job>, { connection, plan, queue }: Work): Refusal | undefined => {
   const other = runningOn(jobs, { broker: connection.name, queue })
   if (other !== undefined) {
@@ -101,7 +101,7 @@ const operationOf = ({ id, kind, operator, place: { broker, queue } }: Job, work
   options: work.options
 })
 
-/** Makes the jobs. When the scope closes, it stops them and waits for their ends. */
+/** Makes the jobs of a console. When the scope closes, all jobs are stopped, and their ends are awaited. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runPromise = Effect.runPromiseWith(yield* Effect.context())

@@ -10,10 +10,10 @@ export interface Kept {
   readonly key: string
   readonly id: string
   readonly headers: Message.Headers
-  /** `undefined` where it is unknown. */
+  /** When the letter was published; `undefined` if that is unknown. */
   readonly publishedAt: number | undefined
   readonly redrives: number
-  /** The operation that redrove it last; `undefined` where none has. */
+  /** The operation that redrove the letter last; `undefined` if it was never redriven. */
   readonly operation: string | undefined
   readonly history: ReadonlyArray<Metadata.Attempt>
   readonly origin: DeadLetters.DeadLetter["origin"]
@@ -30,20 +30,20 @@ const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
   return hash.digest("hex").slice(0, 20)
 }
 
-/** The cheap part of a key: a search compares it first, and hashes the content of few letters. */
+/** Returns the cheap part of a key. A search compares it first, so it hashes the content of few letters. */
 const lifeOf = ({ metadata }: Named): string => {
   const { deadLetter, history, id, operation, redrives } = metadata
   return digest(JSON.stringify([id, Metadata.publishedAt(metadata), redrives, operation, history, deadLetter]))
 }
 
-/** Headers are sorted, because brokers do not keep their order. */
+/** Returns the hash of the content. Headers are sorted, because brokers do not keep their order. */
 const contentOf = ({ body, headers }: Named): string =>
   digest(`${JSON.stringify(headers, Object.keys(headers).toSorted())}\n`, body)
 
-/** The key of a letter. Letters with the same key are identical. */
+/** Returns the key of a letter. Letters with the same key are identical. */
 export const keyOf = (letter: Named): string => `${lifeOf(letter)}-${contentOf(letter)}`
 
-/** Letters with a key. */
+/** Returns a filter that selects the letters with a key. */
 export const withKey =
   (key: string) =>
   (letter: Named): boolean =>
@@ -51,19 +51,22 @@ export const withKey =
 
 /** The letters that are kept of a browse. */
 export interface Letters {
-  /** Their approximate bytes. */
+  /** Returns the approximate size of the letters in bytes. */
   readonly size: () => number
   readonly add: (cause: DeadLetters.Cause, letter: DeadLetters.DeadLetter) => void
   readonly of: (cause: DeadLetters.Cause) => ReadonlyArray<Kept>
 }
 
-/** The most letters of a cause and of all causes, and their bytes: the headers of one letter may have 100 kilobytes. */
+/**
+ * The largest numbers of letters of one cause and of all causes, and their size in bytes. The headers of one letter may
+ * have 100 kilobytes.
+ */
 const limits = { each: 100, all: 5000, bytes: 8 * 1024 * 1024 }
 
 /** The approximate bytes of a letter without its texts. */
 const overhead = 500
 
-/** Counts two bytes for each character, the most that strings take. */
+/** Returns the approximate size of a letter. Each character counts as two bytes, the most that strings take. */
 const sizeOf = ({ headers, history, id, origin }: Kept): number => {
   const texts = [
     ...Object.entries(headers).flat(),

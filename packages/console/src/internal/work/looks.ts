@@ -1,6 +1,7 @@
 /**
- * Browses of dead letters. Each queue and filter has one, which all operators share, because a browse costs the broker something
- * and hides the letters from other readers. Browses of one queue take turns. The last one is kept until the next begins.
+ * Browses of dead letters. Each queue and filter has one, which all operators share, because a browse costs the broker
+ * something and hides the letters from other readers. Browses of one queue run one after another. The last browse is kept
+ * until the next one begins.
  */
 import { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
@@ -19,12 +20,12 @@ export interface Look {
   readonly place: Place
   readonly operator: string
   readonly begun: number
-  /** `undefined` while it runs. */
+  /** When the browse ended; `undefined` while it runs. */
   readonly ended: number | undefined
   readonly progress: DeadLetters.Progress
   readonly groups: DeadLetters.Groups
   readonly letters: Letters.Letters
-  /** Why it failed. */
+  /** Why the browse failed. */
   readonly trouble: string | undefined
 }
 
@@ -46,33 +47,36 @@ interface Request {
   readonly limit: number
   /** Selects the letters to show. Default: all. */
   readonly filter?: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
-  /** Default: nothing. */
+  /** Runs before and after the browse. Default: nothing. */
   readonly around?: Around | undefined
 }
 
 /** All browses. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
-  /** The last browse, where it was forgotten and no other has begun since. */
+  /** Returns the last browse, if the console has forgotten it and no other browse has begun since. */
   readonly outdated: (place: Place) => Outdated | undefined
-  /** Ends the browses of a queue with an error. The holder of the semaphore is then the only reader of its letters. */
+  /**
+   * Ends the browses of a queue with an error, and returns the queue's semaphore. Its holder is then the only reader of the
+   * letters.
+   */
   readonly end: (place: Place, why: string) => Semaphore.Semaphore
   /** Forgets the ended browses of a queue whose letters have changed. `job` names the job that changed them. */
   readonly forget: (place: Place, job?: string) => void
   /**
-   * Begins a browse of up to `limit` letters and returns it. Returns the running browse where there is one. Fails where too many
+   * Begins a browse of up to `limit` letters and returns it. If a browse runs already, returns that one. Fails if too many
    * browses with other filters wait for the queue.
    */
   readonly begin: (connection: Connection, place: Place, request: Request) => Effect.Effect<Look, Refusal>
 }
 
-/** Queues whose browses are kept, and the bytes of their letters. */
+/** The largest number of queues whose browses are kept, and the largest size of their letters in bytes. */
 const most = { looks: 50, bytes: 64 * 1024 * 1024 }
 
-/** Browses of a queue that run or wait at the same time. */
+/** The largest number of browses of a queue that run or wait at the same time. */
 const mostAtOnce = 5
 
-/** The most letters that a browse reads. */
+/** The largest number of letters that a browse reads. */
 export const longest = 100_000
 
 const nothing = DeadLetters.group([])
@@ -117,7 +121,7 @@ const read = (
     )
   )
 
-/** Keeps a browse. Forgets the oldest ended browses where there are too many. */
+/** Keeps a browse, and forgets the oldest ended browses if there are too many. */
 const keeping = (looks: Map<string, Look>) => (look: Look) => {
   const key = keyOf(look.place)
   looks.delete(key)
@@ -132,7 +136,7 @@ const keeping = (looks: Map<string, Look>) => (look: Look) => {
   return look
 }
 
-/** The browses that were forgotten, of at most as many places as browses are kept. */
+/** Keeps the browses that were forgotten, for at most as many places as browses are kept. */
 const outdating = () => {
   const all = new Map<string, Outdated>()
   const add = (key: string, outdated: Outdated): void => {
@@ -195,7 +199,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
         if (current !== undefined && current.ended === undefined) return current
         if (ofQueue(place).filter(({ ended }) => ended === undefined).length >= mostAtOnce) {
           const detail = `${mostAtOnce} browses with other filters wait for ${place.queue}`
-          return yield* new Refusal({ status: 503, detail, remedy: "Try again when they have ended" })
+          return yield* new Refusal({ status: 503, detail, remedy: "Try again when these browses have ended" })
         }
         outdated.delete(keyOf(place))
         const look = set({

@@ -15,7 +15,7 @@ import type { Connection } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
 import * as History from "./history.ts"
 
-/** A queue; without a status before the first answer. Each answer makes a new object. */
+/** A queue with its status; without a status before the first answer. Each answer makes a new object. */
 export interface QueueView {
   readonly queue: string
   readonly status: QueueStatus.QueueStatus | undefined
@@ -30,17 +30,17 @@ export interface BrokerView {
   readonly queues: ReadonlyArray<QueueView>
   /** Why the broker does not answer. */
   readonly trouble: string | undefined
-  /** The time of the last failure in milliseconds since the epoch; `undefined` without trouble. */
+  /** The time of the last failure in milliseconds since the epoch; `undefined` if the broker answers. */
   readonly troubleAt: number | undefined
   /** Why parts of the broker do not answer. */
   readonly missing: ReadonlyArray<string>
-  /** The time of the oldest answer in milliseconds since the epoch; `undefined` without answers. */
+  /** The time of the oldest answer in milliseconds since the epoch; `undefined` before the first answer. */
   readonly asOf: number | undefined
 }
 
 /** The queues of a broker. */
 export interface Overview {
-  /** Asks the broker, and returns the last answers a moment later. */
+  /** Asks the broker, and returns the last known answers after a moment. */
   readonly look: Effect.Effect<BrokerView>
   /** Returns the view of an open page, for which the broker is asked more often. `now` is in milliseconds since the epoch. */
   readonly watch: (now: number) => BrokerView

@@ -6,11 +6,11 @@ import type { Connection } from "./connections.ts"
 import { told, type Work } from "./job.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
-/** The dead-letter queues of the configured queues. */
+/** Returns the dead-letter queues of the configured queues. */
 const deadLetterQueues = ({ queues }: Pick<Connection, "queues">): ReadonlyArray<string> =>
   queues.flatMap(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
 
-/** The dead-letter queue of a parking queue; `undefined` for other queues. */
+/** Returns the dead-letter queue of a parking queue; `undefined` for other queues. */
 export const homeOf = (connection: Pick<Connection, "queues">, queue: string): string | undefined =>
   deadLetterQueues(connection).find((dead) => DeadLetters.parkingQueue(dead) === queue)
 

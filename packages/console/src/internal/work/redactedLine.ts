@@ -7,7 +7,7 @@ import * as Shown from "../shown.ts"
 import * as Body from "./body.ts"
 import * as Json from "./json.ts"
 
-/** The body for the hook, and its text where it is JSON. */
+/** The body as the hook gets it, and its text if it is JSON. */
 interface Readable {
   readonly value: unknown
   readonly json?: string | undefined
@@ -16,7 +16,7 @@ interface Readable {
 /** The text that replaces a body too large to search. */
 const tooLarge = `${mark}: it has more than ${Body.limits.whole} bytes`
 
-/** `undefined` where the body is too large to search. */
+/** Returns the readable body; `undefined` if it is too large to search. */
 const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | undefined> =>
   Effect.map(Body.plain(letter), (bytes) => {
     if (bytes.length > Body.limits.whole) return undefined
@@ -28,7 +28,9 @@ const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | unde
 const isSameBytes = (one: unknown, other: unknown): boolean =>
   one instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(one, other) === 0
 
-/** Whether nothing is hidden. The hook sees only the last value of a repeated key, so earlier values must not be shown. */
+/**
+ * Whether nothing is hidden. The hook sees only the last value of a repeated key, so earlier values must not be shown.
+ */
 const isWhole = (given: Content, shown: Content, json: string | undefined): boolean => {
   const { body: before, ...rest } = given
   const { body: after, ...others } = shown
@@ -41,7 +43,7 @@ const isWhole = (given: Content, shown: Content, json: string | undefined): bool
   )
 }
 
-/** The parts in a fixed order. */
+/** Returns the parts of a content in a fixed order. */
 const namesOf = ({ error, headers, history = [], id }: Content) => [
   Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   history,
@@ -57,7 +59,7 @@ const bytesOf = (body: unknown): Uint8Array | undefined => {
   return text === undefined ? undefined : new TextEncoder().encode(text)
 }
 
-/** The letter with its visible parts. */
+/** Returns the letter with its visible parts. */
 const hidden = (
   { metadata, origin }: DeadLetters.DeadLetter,
   { error, headers, history = [], id = mark }: Content,
@@ -78,13 +80,13 @@ const hidden = (
   }
 }
 
-/** The redacted content; empty where the hook fails. */
+/** Returns the redacted content; empty if the hook fails. */
 const seen = (redact: Redact, content: Content, place: Place): Content => {
   const shown = Shown.left(redact, content, place)
   return bytesOf(shown.body) === undefined ? { headers: {} } : shown
 }
 
-/** The line of a letter, and whether parts of it are hidden. */
+/** Returns the line of a letter, and whether parts of the letter are hidden. */
 export const of = (
   redact: Redact,
   letter: DeadLetters.DeadLetter,

@@ -10,21 +10,21 @@ import { mostOf, type Selection } from "./selection.ts"
 
 /** The choices of the operator for a redrive. */
 export interface Asked {
-  /** The dry run that it follows. The redrive takes no more letters than the dry run has counted. */
+  /** The dry run that the redrive follows. The redrive takes no more letters than the dry run has counted. */
   readonly plan: Pick<Job, "id" | "operation" | "report" | "selection" | "to">
   /** The stages, and the part of a stage that may come back; `undefined` to redrive all letters at once. */
   readonly staged: Staged | undefined
-  /** The most letters a second; `undefined` for no limit. */
+  /** The largest number of letters a second; `undefined` for no limit. */
   readonly rate: number | undefined
 }
 
 /** The default stages. */
 export const { stages, stopAt } = DeadLetters.standardStages
 
-/** Letters that were redriven this often stay in the dead-letter queue. */
+/** The number of redrives after which letters stay in the dead-letter queue. */
 export const maxRedrives = 3
 
-/** The policies of the target queue, or of all queues that use this dead-letter queue. */
+/** Returns the policies of the target queue, or of all queues that use this dead-letter queue. */
 const policiesOf = (
   { queues }: Connection,
   dead: string,
@@ -35,7 +35,10 @@ const policiesOf = (
     return isMeant ? [retry] : []
   })
 
-/** The longest wait after a stage. Parked letters go back to the same queues as the others. */
+/**
+ * Returns the longest wait after a stage. Parked letters go back to the same queues as the letters of the dead-letter
+ * queue.
+ */
 const waitOf = (connection: Connection, queue: string, to: string | undefined): number =>
   DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, to))
 

@@ -1,4 +1,4 @@
-/** The letters that an operator selects: by a filter, by a cause, one, or all. */
+/** The letters that an operator selects: by a filter, by a cause, by a key, or all. */
 import { ErrorPattern } from "@requeue/core/port"
 import { DeadLetters, LetterFilter } from "@requeue/operations"
 import { mark, type Redact } from "../../Redaction.ts"
@@ -12,17 +12,17 @@ export interface Selection {
   readonly cause: string | undefined
   /** The key of the letter; `undefined` for all letters of the cause. */
   readonly letter: string | undefined
-  /** The filter as fields of an address; empty without one. */
+  /** The filter, as fields of an address; empty without a filter. */
   readonly search: Pick<Place, "filter">
-  /** The filter, for the audit; `undefined` without one. */
+  /** The filter, for the audit; `undefined` without a filter. */
   readonly filter: LetterFilter.LetterFilter | undefined
-  /** The letters in words. */
+  /** A description of the letters in words. */
   readonly title: string
   /** Whether a letter is selected; `undefined` to select all. */
   readonly isMeant: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
 }
 
-/** The selected letters in words. */
+/** Describes the selected letters in words. */
 export const titleOf = ({
   cause,
   filter,
@@ -37,11 +37,14 @@ export const titleOf = ({
   return [cause ?? (words === "" ? "all letters" : "letters"), ...(words === "" ? [] : [`only ${words}`])].join(", ")
 }
 
-/** Whether both select the same letters, apart from the time that ages refer to. */
+/** Whether two selections have the same letters, apart from the time that ages refer to. */
 export const isSame = (one: Selection, other: Selection): boolean =>
   JSON.stringify([one.cause, one.letter, one.search]) === JSON.stringify([other.cause, other.letter, other.search])
 
-/** The letter with the pattern of its error message: messages may quote bodies, which not every role may see. */
+/**
+ * Returns the letter with the pattern of its error message, because messages may quote bodies, which not every role may
+ * see.
+ */
 const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
   const { origin } = letter
   if (origin === undefined) return letter
@@ -49,7 +52,7 @@ const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
   return { ...letter, origin: { ...origin, error } }
 }
 
-/** The parts of a letter that the filter compares, as operators may see them. */
+/** Returns the parts of a letter that the filter compares, as operators may see them. */
 const shown = (
   { error, header, id }: LetterFilter.LetterFilter,
   letter: LetterFilter.Subject,
@@ -68,8 +71,8 @@ const shown = (
 }
 
 /**
- * Returns whether letters pass a filter both before and after redaction: filters must not reveal hidden parts. A letter on which
- * the hook fails does not pass. `now` is in milliseconds since the epoch.
+ * Returns a function that reports whether a letter passes a filter both before and after redaction, because filters must
+ * not reveal hidden parts. A letter on which the hook fails does not pass. `now` is in milliseconds since the epoch.
  */
 export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact: Redact, place: Place) => {
   const passes = LetterFilter.matches(filter, now)
@@ -85,7 +88,7 @@ export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact
   }
 }
 
-/** Combines tests; `undefined` tests pass every letter. */
+/** Combines tests into one. A test that is `undefined` passes every letter. */
 export const all = (...tests: ReadonlyArray<((letter: DeadLetters.DeadLetter) => boolean) | undefined>) => {
   const given = tests.filter((test) => test !== undefined)
   return given.length === 0 ? undefined : (letter: DeadLetters.DeadLetter) => given.every((test) => test(letter))
@@ -100,6 +103,6 @@ export const ofCause =
 /** Selects the letters with a key, which are identical. */
 export const { withKey } = Letters
 
-/** The most letters of a selection: one of several identical letters. */
+/** Returns the largest number of letters of a selection: one, if it names one of several identical letters. */
 export const mostOf = ({ letter }: Pick<Selection, "letter">): number | undefined =>
   letter === undefined ? undefined : 1

@@ -1,4 +1,4 @@
-/** Changes in the answers of brokers as events. Brokers are asked while a page of events is open. */
+/** Turns changes in the answers of brokers into events. Brokers are asked while a page of events is open. */
 import { QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -47,7 +47,7 @@ const changed = (before: Status, after: Status): ReadonlyArray<Pick<Coming, "isB
       ])
 ]
 
-/** The events between two answers of a broker. */
+/** Returns the events between two answers of a broker. */
 const between = (before: BrokerView, after: BrokerView): ReadonlyArray<Coming> => {
   const of = { kind: "Broker", broker: after.name } as const
   const isDown = after.trouble !== undefined
@@ -72,7 +72,7 @@ const between = (before: BrokerView, after: BrokerView): ReadonlyArray<Coming> =
   return [...connection, ...queues]
 }
 
-/** Continues the questions for a while, for an open page. */
+/** Keeps asking brokers for a while, because a page is open. */
 export type Watch = Effect.Effect<void>
 
 /** Makes a watch, which ends with the scope. */

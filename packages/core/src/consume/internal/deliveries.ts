@@ -106,14 +106,27 @@ export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: Deli
 
 export const make = (dependencies: Dependencies): Deliveries => new InFlight(dependencies)
 
+/** Three counters, and the sizes of collections. */
+const counting = (items: Bag.Bag<Item>, held: ReadonlySet<Item>) => ({
+  lost: 0,
+  kept: 0,
+  quarantined: 0,
+  get inFlight() {
+    return items.size()
+  },
+  get held() {
+    return held.size
+  }
+})
+
 class InFlight implements Deliveries {
-  readonly counts = { inFlight: 0, lost: 0, kept: 0, quarantined: 0, held: 0 }
   readonly #dependencies: Dependencies
   readonly #items = Bag.make<Item>()
   readonly #copies: Copies.Copies
   readonly #settler: Settler.Settler
   /** Items whose settlement waits until the broker accepts settlements again, the next probe first. */
   readonly #held = new Set<Item>()
+  readonly counts = counting(this.#items, this.#held)
   #lastKey = 0
   #lastSettled: number | undefined = undefined
   /** Whether the handler's error or a call on the batch has failed a message of the current run: others may fail the same way. */
@@ -151,7 +164,6 @@ class InFlight implements Deliveries {
     const item = itemOf(delivery, history, ++this.#lastKey)
     this.#items.add(item)
     if (this.#dependencies.isLeased) this.#copies.add(item)
-    this.counts.inFlight++
     return item
   }
 
@@ -277,7 +289,6 @@ class InFlight implements Deliveries {
     const { state } = item
     if (before._tag === "Held") this.#held.delete(item)
     if (state._tag === "Held") this.#held.add(item)
-    this.counts.held = this.#held.size
     switch (state._tag) {
       case "Decided":
         item.settlement = state.decision.settlement
@@ -286,10 +297,7 @@ class InFlight implements Deliveries {
         // It was sent before the pause ended. Without a probe under way, nothing else would resume it.
         return flow.broker.mayStart() ? this.resume() : undefined
       case "Kept":
-        timers.after(state.decision.kept!.pause, () => {
-          // In any other state, something else has ended the wait.
-          if (item.state === state) this.#resume([item])
-        })
+        timers.after(state.decision.kept!.pause, () => this.#resume([item]))
         return flow.update()
       case "Over":
         if (Lifecycle.isUnbegun(before)) onUnwaited(item)
@@ -314,6 +322,7 @@ class InFlight implements Deliveries {
 
   #resume(items: ReadonlyArray<Item>): void {
     for (const item of items) {
+      // In any other state, something else has ended the wait.
       if (item.state._tag === "Held" || item.state._tag === "Kept") this.#advance(item, { _tag: "Resumed" })
     }
     this.#settler.flush()
@@ -359,7 +368,6 @@ class InFlight implements Deliveries {
   #remove(item: Item): void {
     this.#items.delete(item)
     if (item.name !== undefined) this.#copies.delete(item)
-    this.counts.inFlight--
     if (item.history.isLost) this.counts.lost--
   }
 }

@@ -65,9 +65,9 @@ export const make = <Batch>({ isFilling, maxBatchTimeout, onChange, timers }: De
 }
 
 /**
- * A pulled batch. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler. Call `settle`, `fail` or `release` before
- * the lease ends; only the first of these calls counts. A `settle` or `fail` after the lease or the puller has ended the
- * batch is reported as an ignored call.
+ * A pulled batch. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler. Call `settle`, `fail` or `release`
+ * before the lease ends; only the first of these calls counts. After the end of the lease or the puller, a `settle` or
+ * `fail` is ignored, and reported as an ignored call.
  */
 export interface PulledBatch<A> extends Batch<A> {
   /** Ends the batch as successful: acks the messages without a verdict. */
@@ -78,7 +78,7 @@ export interface PulledBatch<A> extends Batch<A> {
   readonly release: () => void
 }
 
-/** The error of a pulled batch that did not end within its lease. `lease` is in milliseconds. */
+/** The error of a pulled batch that was not settled within its lease. `lease` is in milliseconds. */
 export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly lease: number }> {
   override get message() {
     return `lease: the pulled batch was not settled within ${Delay.format(this.lease)}`

@@ -70,8 +70,8 @@ const waiting = (runs: Runs, count: number, inProgress: number, left: string): s
 
 const cut = (runs: Runs, count: number, timeout: string): string =>
   runs === "handler"
-    ? `interrupted ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Pass the handler's signal to what it waits for, or raise drainTimeout`
-    : `ended ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Settle sooner, or raise drainTimeout`
+    ? `interrupted ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Pass the handler's signal to what the handler awaits, or raise drainTimeout`
+    : `ended ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Settle pulled batches sooner, or raise drainTimeout`
 
 const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhausted> => {
   if (fatal === undefined) return Exit.void

@@ -45,18 +45,21 @@ export interface Stats {
   readonly buffered: number
   /** Messages that a handler has, or that are being settled. */
   readonly inProgress: number
-  /** Messages of which the broker refuses every settlement; see the event `Quarantined`. */
+  /** Messages that the consumer keeps because the broker refuses to settle them; see the event `Quarantined`. */
   readonly quarantined: number
   /** The level of the consumer backoff; 0 without one. */
   readonly backoffLevel: number
   readonly state: "running" | "draining" | "stopped"
 }
 
-/** A running consumer. It drains when its scope closes. */
+/** A running consumer. When its scope closes, it drains, as {@link Consumer.drain} does. */
 export interface Consumer {
   readonly queue: string
   readonly stats: () => Stats
-  /** Returns the consumer's health, for probes; `Health.check` adds the broker's. */
+  /**
+   * Returns the consumer's health. For readiness and liveness probes, use `Health.check`, which adds the broker's
+   * health.
+   */
   readonly health: () => Health.ConsumerHealth
   /**
    * Stops consuming and starts no handlers, until {@link Consumer.resume}. Running handlers continue. Waiting messages stay
@@ -66,15 +69,15 @@ export interface Consumer {
   /** Resumes consuming after {@link Consumer.pause}. */
   readonly resume: () => void
   /**
-   * Stops consuming, returns unstarted messages to the queue, and waits for running handlers. After `timeout` it interrupts
-   * them and returns their messages. Settlements then get the same time, but at least 1 second and at most 5, before the
-   * subscription closes; the broker redelivers messages that are still unsettled. Of several calls, the earliest
-   * deadline applies.
+   * Stops consuming, returns unstarted messages to the queue, and waits for running handlers. After `timeout` it
+   * interrupts them and returns their messages. Their acks and retries then get the same time, but 1 to 5 seconds, to
+   * reach the broker. Finally the subscription closes, and the broker redelivers unsettled messages. Of several calls,
+   * the earliest deadline applies.
    *
    * @param timeout how long to wait for handlers, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
   readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<Shutdown.DrainReport>
-  /** Ends when the consumer has stopped; fails if an error has stopped it. */
+  /** An effect that ends when the consumer has stopped, and fails if an error has stopped it. */
   readonly done: Shutdown.Shutdown["done"]
 }
 

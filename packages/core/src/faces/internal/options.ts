@@ -1,4 +1,4 @@
-/** Options of the Promise face and their kinds: those of the modules that it calls, with policies as plain objects. */
+/** Options of the Promise API and their kinds: those of the modules that it calls, with policies as plain objects. */
 import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
 import * as Puller from "../../consume/Puller.ts"
@@ -33,15 +33,15 @@ export interface Policies {
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
-/** See `Consumer.Options`. */
+/** The options of a consumer, with policies as plain objects. */
 export interface ConsumeOptions extends Policies, ConsumerOptions.Running {}
 
-/** See `Puller.Options`. */
+/** The options of a puller, with policies as plain objects. */
 export interface PullerOptions extends Policies, Puller.Pulling {}
 
-/** How a connection sends, logs and is observed, and which further adapters it uses. */
+/** The options of `connect`: how the connection sends, logs and is observed, and which adapters it uses. */
 export interface ConnectOptions extends Limits.Options {
-  /** Adapters to use, such as your own, or all in a bundle. Default: Requeue imports the package of the URL's scheme. */
+  /** Adapters to use, such as your own. In a bundle, list all. Default: Requeue imports the package of the URL's scheme. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /**
    * Where the log goes: `"json"` for JSON lines, `false` for no log, or a logger such as pino, winston or `console`.

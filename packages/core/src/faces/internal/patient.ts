@@ -36,7 +36,7 @@ const silent = (broker: string): BrokerError =>
     operation: "connect",
     reason: "ConnectionFailed",
     detail: "no answer",
-    remedy: "Check host and port"
+    remedy: "Check the host and port of the URL"
   })
 
 const timedOut = (error: BrokerError, attempts: number, wait: number): BrokerError => {

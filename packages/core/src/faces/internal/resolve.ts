@@ -24,7 +24,7 @@ const packages: ReadonlyMap<string, string> = new Map([
 /** The package of another author's scheme, by convention. */
 const conventional = (scheme: string): string => `requeue-adapter-${scheme}`
 
-/** An adapter, and its address, which may hold passwords and is not shown. */
+/** An adapter and its address. The address may hold passwords, and is not shown. */
 export interface Resolved {
   readonly adapter: Adapter
   /** The scheme of the URL, without the colon. */
@@ -32,11 +32,14 @@ export interface Resolved {
   readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
 }
 
-/** Where to find an adapter, besides the address. */
+/** Where to find an adapter, in addition to the address. */
 export interface Sources {
-  /** Adapters that were given. Default: none. */
+  /** Adapters that need no import. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
-  /** A file that can import the adapter's package, besides the core, the main file and the working directory. */
+  /**
+   * A file from which the adapter's package can be imported. Default: only the core, the main file and the working
+   * directory are tried.
+   */
   readonly from?: string | undefined
 }
 
@@ -99,11 +102,15 @@ const packageName = /^(@\w[\w.-]*\/)?\w[\w.+-]*(\/\w[\w.-]*)*$/
 
 const load = async (name: string, scheme: string, from: string | undefined): Promise<Adapter> => {
   if (!packageName.test(name)) {
-    throw refusal("adapter", "the value is not the name of a package", "Name a package, such as @acme/requeue-redis")
+    throw refusal(
+      "adapter",
+      "the value is not the name of a package",
+      "Set adapter to the name of a package, such as @acme/requeue-redis"
+    )
   }
   const module = await imported(name, scheme, from)
   if (isAdapter(module.adapter)) return module.adapter
-  throw refusal("adapter", `${name} exports no adapter`, "Name a package that exports an adapter as adapter")
+  throw refusal("adapter", `${name} exports no adapter`, "Set adapter to a package that exports an adapter as adapter")
 }
 
 const imported = async (
@@ -141,7 +148,7 @@ const missing = (name: string, scheme: string): ConfigurationError => {
     return refusal(
       "url",
       `the adapter for ${scheme}: is not installed`,
-      `Run: npm install ${packageOf(name)}. In a bundle, pass what it exports: { adapters: [adapter] }`
+      `Run: npm install ${packageOf(name)}. In a bundle, pass the package's adapter: { adapters: [adapter] }`
     )
   }
   if (scheme === "http" || scheme === "https") {
@@ -164,7 +171,7 @@ const broken = (name: string, cause: unknown): ConfigurationError =>
   new ConfigurationError({
     field: "adapter",
     detail: `${name} cannot be imported: ${summarize(cause).message.split("\n")[0]}`,
-    remedy: "Install what it needs, or import it and pass its adapter",
+    remedy: "Install what the package needs, or import the package and pass its adapter",
     cause
   })
 

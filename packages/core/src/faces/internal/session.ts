@@ -27,19 +27,28 @@ import type { LogTarget } from "../../observe/LoggerLike.ts"
 export interface Worker extends AsyncDisposable {
   readonly queue: string
   readonly stats: () => Stats
-  /** Its state, for probes; `Requeue.health` adds the broker's. */
+  /**
+   * Returns the consumer's state. For readiness and liveness probes, use `Requeue.health`, which adds the broker's
+   * state.
+   */
   readonly health: () => ConsumerHealth
-  /** Takes no messages and starts no handlers until {@link Worker.resume}; running ones continue, leases are extended. */
+  /**
+   * Takes no messages and starts no handlers until {@link Worker.resume}. Running handlers continue, and leases are
+   * extended.
+   */
   readonly pause: () => void
-  /** Continues after {@link Worker.pause}. */
+  /** Consumes again after {@link Worker.pause}. */
   readonly resume: () => void
   /** Stops consuming, waits for running handlers until the deadline, returns unfinished messages, and closes. */
   readonly drain: (timeout?: Delay.DurationInput) => Promise<DrainReport>
-  /** Resolves when the consumer has stopped; rejects with the error if it stopped itself. */
+  /** Resolves when the consumer has stopped; rejects with an error if that error has stopped it. */
   readonly done: () => Promise<void>
 }
 
-/** The connection was closed before or during the call, by `close` or by leaving its `await using` block. */
+/**
+ * The error of a call before or during which the connection was closed, by `close` or by leaving its `await using`
+ * block.
+ */
 export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ readonly broker: string }> {
   override get message() {
     return `the connection to the broker ${this.broker} was closed. Call connect again`

@@ -1,4 +1,4 @@
-/** The loggers of Effect that write the lines of the log where a program without Effect wants them. */
+/** Makes the loggers of Effect that write log lines to the target that a program without Effect has chosen. */
 import type * as Logger from "effect/Logger"
 import * as Pipeable from "effect/Pipeable"
 import * as Thenable from "../../message/Thenable.ts"

@@ -42,9 +42,15 @@ export const schedule = (policy: Scheduled, defaultDelay: Delay.Delay = 0): Read
 export interface Description {
   /** The retries, at most 100. */
   readonly schedule: ReadonlyArray<Step>
-  /** The most completed handler runs of one message: attempts times runs in each; `Infinity` when unlimited. */
+  /**
+   * The most completed handler runs of one message: the number of attempts times the runs of each; `Infinity` when
+   * unlimited.
+   */
   readonly handlerRuns: number
-  /** Longest time from first to last delivery, in ms, without handlers and queueing; after retry 100 at longest delays. */
+  /**
+   * Longest time from the first to the last delivery, in ms, without handler runs and queueing. After retry 100, it
+   * counts the backoff's longest delay.
+   */
   readonly worstCase: number
   /** The schedule and its totals in one line, which the consumer logs when it starts. */
   readonly text: string

@@ -10,7 +10,7 @@ import * as Failure from "../../policy/Failure.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 
-/** Options of one message. */
+/** The options of one message. */
 export interface SendOptions {
   /**
    * Time until the first delivery. Range: 0 to 24 hours; a number means milliseconds. Default: the delay of the
@@ -18,8 +18,8 @@ export interface SendOptions {
    */
   readonly delay?: Delay.DurationInput | undefined
   /**
-   * Headers of the message, without `requeue` and the names under "Wire format" on the broker's page. Default: the codec's
-   * `content-type`.
+   * Headers of the message. `requeue` and the names under "Wire format" on the broker's page are reserved. Default: the
+   * codec's `content-type`.
    */
   readonly headers?: Headers | undefined
   /** The message id. Range: 1 to 200 characters, no control characters. Default: a random UUID. */
@@ -37,9 +37,9 @@ export interface BatchEntry<A> extends SendOptions {
   readonly body: A
 }
 
-/** Options of `sendBatch`. */
+/** The options of `sendBatch`. */
 export interface BatchOptions {
-  /** Delay of messages without their own, as in {@link SendOptions}. Default: the queue's, else 0. */
+  /** Delay of the messages for which no `delay` is given, as in {@link SendOptions}. Default: the queue's delay, else 0. */
   readonly delay?: Delay.DurationInput | undefined
 }
 
@@ -100,7 +100,10 @@ export const sendBatch = (
   (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue, inEntry)) ??
   OptionNames.entries(call, "entries", entries, entryKinds, queue)
 
-/** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent. */
+/**
+ * The errors of `send`: an error of the broker, a delay that the broker does not support, or a message that cannot be
+ * sent.
+ */
 export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
 
 /** Returns a delay in milliseconds, at most `limit`; `undefined` if none is given. */
@@ -126,7 +129,7 @@ export const encode = <A>(codec: Codec<unknown, A>, queue: string, body: A): Uin
 export const unencodable = (queue: string, cause: unknown): EncodeError => {
   const { message, name } = Failure.summarize(cause)
   const own = cause instanceof Error && "remedy" in cause ? cause.remedy : undefined
-  const remedy = typeof own === "string" ? own : "Send what the queue's codec can encode"
+  const remedy = typeof own === "string" ? own : "Send a body that the queue's codec can encode"
   return new EncodeError({ queue, field: "body", detail: `${name}: ${message}`, remedy, cause })
 }
 
@@ -173,7 +176,7 @@ const control = /\p{Cc}/u
 export const id = (queue: string, id: string): string => {
   const problem = problemOf(id)
   if (problem === undefined) return id
-  throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
+  throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave id out for a random UUID" })
 }
 
 const problemOf = (id: unknown): string | undefined => {
@@ -188,7 +191,12 @@ const problemOf = (id: unknown): string | undefined => {
 export const headers = (queue: string, headers: Headers): Headers => {
   if (!headersKind.holds(headers)) {
     const detail = `must be ${headersKind.expected}, got ${OptionKind.show(headers)}`
-    throw new EncodeError({ queue, field: "headers", detail, remedy: "Make the queue's codec return such headers" })
+    throw new EncodeError({
+      queue,
+      field: "headers",
+      detail,
+      remedy: "Make the queue's codec return headers as a plain object with text values"
+    })
   }
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =

@@ -10,7 +10,7 @@ import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Sends from "./sends.ts"
 
-/** Options of `Producer.make`. */
+/** The options of `Producer.make`. */
 export interface Options {
   /**
    * Time limit of a send, from its call to the broker's confirmation. Range: 1 ms to 24 hours; a number means
@@ -58,19 +58,19 @@ const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waite
     return {
       reason: cut === "late" ? "Timeout" : "ConnectionLost",
       detail: `${what}; the message may or may not have been stored`,
-      remedy: "Send it again with the same id; make handlers idempotent"
+      remedy: "Send the message again with the same id; make handlers idempotent"
     } as const
   }
   if (cut === "closed") {
     return {
       reason: "ConnectionFailed",
-      detail: "the connection was closed while the message waited for others; nothing was sent",
-      remedy: "Send it again"
+      detail: "the connection was closed while the message waited for earlier ones; nothing was sent",
+      remedy: "Send the message again"
     } as const
   }
   return {
     reason: "Throttled",
     detail: `${maxPending} messages wait for a confirmation, and none arrived within ${waited}; nothing was sent`,
-    remedy: "Send it again later, or raise maxPending"
+    remedy: "Send the message again later, or raise maxPending"
   } as const
 }

@@ -29,8 +29,9 @@ export interface Producer<in A> {
   /** Sends a message, and succeeds with its id once the broker has confirmed it. */
   readonly send: (body: A, options?: SendOptions) => Effect.Effect<string, SendError>
   /**
-   * Sends messages, and succeeds with their ids once the broker has confirmed all. Every entry is checked before the first
-   * is sent. If only some are confirmed, the `entries` of the `BrokerError` report each, in the order of the batch.
+   * Sends messages, and succeeds with their ids once the broker has confirmed all. Every entry is checked before the
+   * first is sent. If only some are confirmed, the `entries` of the `BrokerError` report the outcome of each message,
+   * in the order of the batch.
    */
   readonly sendBatch: (
     entries: ReadonlyArray<BatchEntry<A>>,
@@ -183,7 +184,7 @@ const checkDelay = (
     queue: name,
     broker: capabilities.broker,
     detail: `the queue's delay is ${Delay.format(delay)}, the broker keeps at most ${Delay.format(longest)}`,
-    remedy: `Set it to ${Delay.format(longest)} or less`
+    remedy: `Set the queue's delay to ${Delay.format(longest)} or less`
   })
 }
 

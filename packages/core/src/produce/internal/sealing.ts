@@ -99,7 +99,7 @@ const late = (queue: string, timeout: Delay.Delay): EncodeError =>
     queue,
     field: "body",
     detail: `the codec did not encode the message within ${Delay.format(timeout)}; nothing was sent`,
-    remedy: "Send it again later, or raise publishTimeout"
+    remedy: "Send the message again later, or raise publishTimeout"
   })
 
 /** Counts sends in flight. */

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 
 /**
- * Called with letters that are about to leave, up to 100 at a time. They leave when it has returned, or when its promise has
- * resolved. If it fails, they and all others stay.
+ * A function that gets letters before they leave their queue, up to 100 at a time. The letters leave after it has returned,
+ * or its promise has resolved. If it fails, these letters and all later ones stay.
  */
 export type Audit = (letters: ReadonlyArray<DeadLetter>) => void | Promise<void>
 
@@ -16,17 +16,17 @@ export class AuditFailed extends Data.TaggedError("AuditFailed")<{
   readonly detail: string
 }> {
   readonly reason = "AuditFailed"
-  /** The other letters stay, and another call goes on with them. */
+  /** Whether another call may succeed: it continues with the letters that have stayed. */
   readonly isRetryable = true
   override get message() {
     return `audit of ${this.queue}: ${this.detail}. The letters that it did not record stay`
   }
 }
 
-/** Succeeds when the audit has the letters. */
+/** Gives letters to the audit, and succeeds after the audit has recorded them. */
 export type Admit = (letters: ReadonlyArray<Delivery.Delivery>) => Effect.Effect<void, AuditFailed>
 
-/** Calls the audit with letters, if there is one. */
+/** Returns a function that gives letters to the audit, if there is one. */
 export const make =
   (queue: string, audit: Audit | undefined): Admit =>
   (letters) =>

@@ -21,7 +21,7 @@ export interface Dependencies {
   readonly now: () => number
   /** The share of a stage that may come back. */
   readonly stopAt: number
-  /** The longest wait, in milliseconds. */
+  /** The longest time to wait, in milliseconds. */
   readonly wait: number
 }
 
@@ -31,7 +31,7 @@ export interface OutcomeWait {
    * minute at most. The last check of a stage browses at once.
    */
   readonly check: (isLast: boolean) => Effect.Effect<Waiting | undefined, BrokerError.BrokerError>
-  /** Whether too much has come back. */
+  /** Whether more letters have come back than the limit allows. */
   readonly isBeyond: () => boolean
   /** Waits, and returns why no letter may follow; `undefined` if more may. */
   readonly settle: Effect.Effect<StoppedBy | undefined, BrokerError.BrokerError>
@@ -48,7 +48,7 @@ const never = Number.POSITIVE_INFINITY
 /** Milliseconds until the next count. The last count is at the end. */
 const untilNext = (now: number, end: number): number => (now < end ? Math.min(interval, end - now) : interval)
 
-/** Adds a number, and returns the largest of the last milliseconds. */
+/** Returns a function that records a number, and returns the largest one of the last milliseconds. */
 const lately = (now: () => number, millis: number): ((count: number) => number) => {
   const counts: Array<readonly [at: number, count: number]> = []
   return (count) => {

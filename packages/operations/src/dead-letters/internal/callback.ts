@@ -15,7 +15,7 @@ export class CallbackFailed extends Data.TaggedError("CallbackFailed")<{
   readonly cause: unknown
 }> {
   readonly reason = "CallbackFailed"
-  /** The same function would throw again. */
+  /** Whether another call may succeed: it may not, because the same function would throw again. */
   readonly isRetryable = false
   override get message() {
     const { name, message } = Failure.summarize(this.cause)
@@ -24,8 +24,8 @@ export class CallbackFailed extends Data.TaggedError("CallbackFailed")<{
 }
 
 /**
- * Wraps the errors of functions as {@link CallbackFailed}. When a promise of one is rejected, the next call of
- * any of them throws it.
+ * Wraps the errors of functions as {@link CallbackFailed}. If a function returns a promise that is rejected, the next call
+ * of any function throws the error.
  */
 export const guard = (queue: string) => {
   let rejected: CallbackFailed | undefined

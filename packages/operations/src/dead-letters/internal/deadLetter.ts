@@ -2,37 +2,39 @@
 import { Delivery, type Message } from "@requeue/core"
 import { Metadata, OwnBytes } from "@requeue/core/port"
 
-/** A copy of a dead letter. Writing into it changes no message. */
+/** A copy of a dead letter. Changes to the copy do not change the message. */
 export interface DeadLetter {
   /** The message's id. */
   readonly id: string
   /** The bytes as they were published. */
   readonly body: Uint8Array
   readonly headers: Message.Headers
-  /** The broker's native facts of this letter, as of any delivery: `RabbitMqNative.of(letter)`. */
+  /**
+   * The broker's native facts of this letter. Read them with the adapter's module, for example `RabbitMqNative.of(letter)`.
+   */
   readonly native: Message.Native
   /**
-   * When the message was first published, in milliseconds since the epoch. If unknown, it is the time of browsing,
+   * When the message was first published, in milliseconds since the epoch. If that is unknown, it is the time of browsing,
    * and `Metadata.publishedAt(metadata)` is `undefined`.
    */
   readonly firstPublished: number
-  /** How often it has been redriven before. */
+  /** How often the letter has been redriven. */
   readonly redrives: number
-  /** The id of the last operation that redrove it. Absent if none did. */
+  /** The id of the last operation that redrove the letter; absent if it was never redriven. */
   readonly operation?: string
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Metadata.Attempt>
-  /** All metadata of the message, including the fields here: what an exact copy needs. */
+  /** All metadata of the message, which an exact copy needs. It includes the other fields of the letter. */
   readonly metadata: Metadata.Metadata
-  /** How Requeue dead-lettered the message; `undefined` for a message that arrived in another way. */
+  /** How Requeue dead-lettered the message; `undefined` if another program put it into the queue. */
   readonly origin:
     | {
-        /** The queue that it was consumed from. */
+        /** The queue that the message was consumed from. */
         readonly queue: string
-        /** The number of its deliveries there. */
+        /** The number of deliveries from that queue. */
         readonly attempts: number
         readonly reason: Metadata.Reason
-        /** When it was dead-lettered, in milliseconds since the epoch. */
+        /** When the message was dead-lettered, in milliseconds since the epoch. */
         readonly at: number
         /** The error of the last attempt. */
         readonly error: Metadata.ErrorSummary
@@ -50,7 +52,7 @@ const copied = (metadata: Metadata.Metadata): Metadata.Metadata => {
   }
 }
 
-/** The delivery as a dead letter, a deep copy. Headers and native facts are frozen. */
+/** Returns a delivery as a dead letter, which is a deep copy. Headers and native facts are frozen. */
 export const fromDelivery = (delivery: Delivery.Delivery): DeadLetter => {
   const { headers } = delivery
   const metadata = copied(delivery.metadata)

@@ -1,13 +1,17 @@
 /**
  * Queues that letters go to, or come back to, must exist: no consumer would read the letters in a misspelt or deleted one.
- * One that only the letters name must be known as well: anyone who can publish to a dead-letter queue can write any name.
+ * If only the letters name a queue, other evidence must confirm it: any program that can publish to a dead-letter queue can
+ * write any name.
  */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
 import { KnownQueues, type Outgoing } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
-/** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
+/**
+ * The dead-letter queues to which letters may come back: an array of names, or a function that returns those of a target
+ * queue.
+ */
 export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
 
 /** Fails if the broker reports that it does not have the queue. It creates none. */
@@ -29,14 +33,14 @@ const exists = (
     return yield* new BrokerError.BrokerError({ broker, operation, queue, reason: "QueueMissing", detail, remedy })
   })
 
-/** Where the letters of a call go. */
+/** The options that decide where the letters of a call go. */
 export interface Options {
-  /** The dead-letter queue that they are in. */
+  /** The dead-letter queue that has the letters. */
   readonly queue: string
   readonly create?: boolean | undefined
   readonly to?: string | undefined
   readonly watch?: Watched | undefined
-  /** Whether letters in it may come from this queue, by evidence other than the letters. */
+  /** Whether letters of the dead-letter queue may come from this queue, by evidence other than the letters. */
   readonly isOrigin: (queue: string) => Effect.Effect<boolean, BrokerError.BrokerError>
 }
 
@@ -50,8 +54,8 @@ const unknown = (
     operation: "publish",
     queue: origin,
     reason: "QueueMismatch",
-    detail: `only the letters in ${queue} name it as their origin: no policy known here sends its dead letters there`,
-    remedy: `If they came from it, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, use to or --to`
+    detail: `only the letters in ${queue} name ${origin} as their origin: no policy known here sends dead letters of ${origin} to ${queue}`,
+    remedy: `If the letters came from ${origin}, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}. If not, use another queue: { to: "NAME" } or --to NAME`
   })
 
 const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: string): BrokerError.BrokerError =>
@@ -60,18 +64,23 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
     operation: "publish",
     queue: to,
     reason: "QueueMismatch",
-    detail: `this queue is another name of ${queue}, which has the letters`,
-    remedy: "Use another queue with to or --to"
+    detail: `${to} is another name of ${queue}, which already has the letters`,
+    remedy: 'Use another queue: { to: "NAME" } or --to NAME'
   })
 
 /** Whether a queue may be created. */
 const mayCreate = ({ create = false }: Pick<Options, "create">): boolean => create
 
-/** A message that creates its queue only if the options allow it: the queue may be deleted after the check. */
+/**
+ * Returns a message that creates its queue only if the options allow it, because the queue may be deleted after the check.
+ */
 export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create">): Outgoing.Outgoing =>
   mayCreate(options) ? message : { ...message, create: false }
 
-/** Fails if letters must not go to the queue: they are in it, it is missing, or only the letters name it. */
+/**
+ * Fails if letters must not go to the queue `to`: the letters are already there, the queue is missing, or only the letters
+ * name it.
+ */
 export const check = (
   broker: Broker.Service,
   to: string,
@@ -82,33 +91,40 @@ export const check = (
     if (yield* KnownQueues.isSame(broker, to, queue)) return yield* own(broker, to, queue)
     if (given === undefined && !(yield* isOrigin(to))) return yield* unknown(broker, to, queue)
     if (mayCreate(options)) return
-    yield* exists(broker, to, "publish", "Correct the queue of to, or create it: { create: true }, --create")
+    yield* exists(
+      broker,
+      to,
+      "publish",
+      "Correct the name of the target queue, or create the queue: { create: true } or --create"
+    )
   })
 
-/** The named queues of `watch`, which must all exist. */
+/** Returns the queues that `watch` names, which must all exist. */
 export const named = (
   broker: Broker.Service,
   watch: Watched | undefined
 ): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> => {
   const names = typeof watch === "object" ? watch : []
   return Effect.as(
-    Effect.forEach(names, (name) => exists(broker, name, "watch", "Give the names of queues that are there")),
+    Effect.forEach(names, (name) => exists(broker, name, "watch", "Name only existing queues in watch")),
     names
   )
 }
 
-/** The dead-letter queues of a queue that is redriven to: those of `watch`, or else of the default policy. */
+/**
+ * Returns the dead-letter queues of a target queue: those that `watch` returns for it, or else those of the default policy.
+ */
 export const deadLetterQueues = (queue: string, watch: Watched | undefined): ReadonlyArray<string> => {
   if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
   return typeof watch === "function" ? watch(queue) : []
 }
 
-/** The failures to look a queue up. */
+/** The failed lookups of a queue. */
 interface Failure {
   readonly seen: number
-  /** Those that were not outages. */
+  /** How many of the failures were not outages. */
   readonly counted: number
-  /** The last one. */
+  /** The last failure. */
   readonly error: BrokerError.BrokerError
 }
 
@@ -117,7 +133,7 @@ const noFailure = { seen: 0, counted: 0 }
 /** How often the lookup of a queue may fail before its letters are refused. */
 export const tries = 3
 
-/** The error of a queue that was not looked up. Nothing was published, so no copy can exist. */
+/** Returns the error of a queue that was not looked up. Nothing was published, so no copy can exist. */
 const unasked = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
   if (!BrokerError.isDoubtful(error)) return error
   const { broker, cause, operation, queue, remedy } = error
@@ -125,7 +141,7 @@ const unasked = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
   return new BrokerError.BrokerError({ broker, operation, queue, reason: "ConnectionFailed", detail, remedy, cause })
 }
 
-/** The error of a queue whose lookup failed too often. */
+/** Returns the error of a queue whose lookup failed too often. */
 const givenUp = (
   { broker, cause, detail, operation, reason }: BrokerError.BrokerError,
   queue: string
@@ -136,7 +152,7 @@ const givenUp = (
     queue,
     reason: "Unsupported",
     detail: `the broker failed ${tries} times to look the queue up, the last time with ${reason}: ${detail}`,
-    remedy: "Use another queue with to, or redrive again when the broker answers",
+    remedy: 'Use another queue, { to: "NAME" } or --to NAME, or redrive again when the broker answers',
     cause
   })
 
@@ -157,10 +173,11 @@ const queueing = () => {
 }
 
 /**
- * Admits queues as targets: call `enter` before the first letter goes to a queue. `targets` are the admitted ones.
+ * Admits queues as targets: call `enter` before the first letter goes to a queue. `targets` are the admitted queues.
  *
- * Without `to`, a letter names the queue, and anyone may have written that name. If the broker fails on a name, or closes its
- * connection, that affects only the letters with that name. Names are looked up one at a time, so one cannot fail for another.
+ * Without `to`, a letter names the queue, and anyone may have written that name. If the broker fails on a name, or closes
+ * its connection, that affects only the letters with that name. Names are looked up one at a time, so a lookup cannot fail
+ * because of another name.
  */
 export const gate = (
   broker: Broker.Service,
@@ -182,7 +199,10 @@ export const gate = (
     return told
   }
 
-  /** `seen` is the number of failures when the letter arrived: later ones are its own as well. */
+  /**
+   * Looks a queue up. `seen` is the number of failures when the letter arrived: later failures count for this letter as
+   * well.
+   */
   const look = (queue: string, seen: number): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.suspend(() => {
       if (targets.has(queue)) return Effect.void

@@ -16,53 +16,53 @@ import * as Watch from "./watch.ts"
 
 /** Options of `edit`. */
 export interface EditOptions {
-  /** The bytes of the copy. Default: those of the letter. */
+  /** The bytes of the copy. Default: the bytes of the letter. */
   readonly body?: Uint8Array | undefined
-  /** The headers of the copy, all of them. Default: those of the letter. */
+  /** All headers of the copy. Default: the headers of the letter. */
   readonly headers?: Message.Headers | undefined
   /** The queue to publish to. Default: the queue that the letter came from. */
   readonly to?: string | undefined
   /** The longest wait for the outcome of the copy, 1 ms to 24 hours; see `redrive`. Default: 1 minute. */
   readonly wait?: Delay.DurationInput | undefined
-  /** Whether a missing queue is created; else the edit fails. See `redrive`. */
+  /** Whether to create the target queue if it is missing; otherwise the edit fails. Default: false. */
   readonly create?: boolean | undefined
-  /** Further dead-letter queues to which the copy may come back; see `redrive`. */
+  /** Further dead-letter queues to which the copy may come back; see the option `watch` of `redrive`. */
   readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
   /**
-   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
-   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
-   * such a queue is refused.
+   * The name of this queue, as confirmation. It is required if nothing shows that this is a dead-letter queue: no policy,
+   * no naming convention, no dead letter in it. It is also required if `deadLettersOf` found the queue, and the queue has
+   * letters of another queue as well. Default: the call refuses such a queue.
    */
   readonly force?: string | undefined
-  /** Called with the letter before its copy is published. Default: nothing is called. */
+  /** A function that gets the letter before its copy is published. Default: no function is called. */
   readonly audit?: Audit.Audit | undefined
-  /** Ends the wait; the original then stays. Default: it is never ended. */
+  /** A signal that ends the wait for the outcome; the original then stays. Default: no signal. */
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * The fate of an edited copy:
+ * The outcome of an edit:
  *
- * - `succeeded`: it has not come back, and the broker no longer counts it in its queue.
- * - `came-back`: it is a dead letter itself.
- * - `waiting`: it may still be ready, in flight or delayed.
- * - `unknown`: the broker does not report it.
+ * - `succeeded`: the copy has not become a dead letter, and the broker no longer counts the copy in its queue.
+ * - `came-back`: the copy is a dead letter again.
+ * - `waiting`: the copy may still be ready, in flight or delayed.
+ * - `unknown`: the broker does not report what became of the copy.
  * - `missing`: nothing was published, because the letter no longer exists, or browsing did not reach it.
  */
 export type EditOutcome = "succeeded" | "came-back" | "waiting" | "unknown" | "missing"
 
-/** The end of an edit. */
+/** The report of an edit. */
 export interface EditReport {
-  /** The id of the operation, which the metadata of the copy has. */
+  /** The id of the operation, which is also in the metadata of the copy. */
   readonly operation: string
   readonly outcome: EditOutcome
-  /** Whether the original has been removed, which requires that the copy has succeeded. */
+  /** Whether the original was removed. It is removed only if the copy has succeeded. */
   readonly isRemoved: boolean
 }
 
-/** Edits a letter from `list`. The options have been checked. */
+/** Edits a letter from `list`. The caller has checked the options. */
 export const edit = (
   broker: Broker.Service,
   queue: string,
@@ -129,7 +129,7 @@ export const edit = (
 
 type Content = Pick<DeadLetter, "body" | "headers">
 
-/** Whether both have the same content; brokers keep headers in any order. */
+/** Whether two letters have the same content. The order of headers does not matter, because brokers do not keep it. */
 export const isAlike = (one: Content, other: Content): boolean =>
   one.body.length === other.body.length &&
   Object.keys(one.headers).length === Object.keys(other.headers).length &&
@@ -151,7 +151,7 @@ const find = (
     return found
   })
 
-/** Returns whether the letter is gone. */
+/** Removes the letter, and returns whether it is gone. */
 const remove = (
   broker: Broker.Service,
   queue: string,

@@ -4,41 +4,54 @@ import type { DeadLetter } from "./deadLetter.ts"
 
 /** The cause of dead letters. Fields are `undefined` if Requeue did not dead-letter the messages. */
 export interface Cause {
-  /** The queue that they were consumed from. */
+  /** The queue that the messages were consumed from. */
   readonly queue: string | undefined
   readonly reason: Metadata.Reason | undefined
-  /** The error's name. */
+  /** The name of the error. */
   readonly error: string | undefined
-  /** The part of the error's message that all of them have; see `ErrorPattern`. */
+  /** The part of the error's message that all letters with this cause have in common; see `ErrorPattern`. */
   readonly pattern: string | undefined
 }
 
 /** Dead letters with the same cause. */
 export interface Group extends Cause {
-  /** The error's message, of the newest dead letter. */
+  /** The error message of the newest dead letter. */
   readonly message: string | undefined
   /** The id of the newest dead letter. */
   readonly id: string
-  /** The number of dead letters: exact if `missed` is 0, else a lower bound. */
+  /** The number of dead letters. It is exact if `missed` is 0, and otherwise a lower bound. */
   readonly count: number
   /**
-   * The most dead letters of this cause that may be in `other`, because it replaced a rarer cause. 0 while
-   * there are at most 1,000 causes.
+   * The largest number of dead letters with this cause that may be counted in `other` instead. It is 0 if there are at most
+   * 1,000 causes.
    */
   readonly missed: number
-  /** When the oldest was dead-lettered, in milliseconds since the epoch; `undefined` if unknown for all. */
+  /**
+   * When the oldest letter was dead-lettered, in milliseconds since the epoch; `undefined` if the time of every letter is
+   * unknown.
+   */
   readonly oldest: number | undefined
-  /** When the newest was dead-lettered, in milliseconds since the epoch; `undefined` if unknown for all. */
+  /**
+   * When the newest letter was dead-lettered, in milliseconds since the epoch; `undefined` if the time of every letter is
+   * unknown.
+   */
   readonly newest: number | undefined
 }
 
-/** Groups of dead letters: the most frequent first, of equal ones the newest. */
+/**
+ * Groups of dead letters, the most frequent first. Of equally frequent groups, the one with the newest letter comes first.
+ */
 export interface Groups extends ReadonlyArray<Group> {
-  /** Browsed dead letters. The filter rejected those that are in no group and not in `other`. */
+  /**
+   * The number of browsed dead letters. Letters that the filter rejected are included here, but are in no group and not in
+   * `other`.
+   */
   readonly browsed: number
-  /** Dead letters in the queue when browsing began; `undefined` if the broker cannot count. */
+  /** The number of dead letters in the queue when browsing began; `undefined` if the broker cannot count. */
   readonly total: number | undefined
-  /** Dead letters in no group: those of causes that others replaced among the 1,000. */
+  /**
+   * The number of dead letters in no group. There are at most 1,000 groups, and letters of rarer causes are counted here.
+   */
   readonly other: number
 }
 
@@ -46,15 +59,15 @@ export interface Groups extends ReadonlyArray<Group> {
 export interface Counter {
   /** Counts a letter, and returns its cause. */
   readonly add: (letter: DeadLetter) => Cause
-  /** Returns the groups so far. `browsed` and `total` are the numbers of browsed letters, and of all. */
+  /** Returns the groups so far. `browsed` is the number of browsed letters, and `total` the number in the queue. */
   readonly all: (browsed: number, total: number | undefined) => Groups
 }
 
-/** The most groups. */
+/** The largest number of groups. */
 export const limit = 1000
 
 /**
- * The cause of a dead letter.
+ * Returns the cause of a dead letter.
  *
  * When to use: to select the letters of a group.
  */
@@ -71,7 +84,7 @@ export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
 /** Errors whose causes are remembered: in an outage, most letters have the same few. */
 const remembered = 1000
 
-/** {@link causeOf} with a cache: finding the pattern takes longer than all other work on a letter. */
+/** Makes a {@link causeOf} with a cache, because finding the pattern takes longer than all other work on a letter. */
 const remembering = (): typeof causeOf => {
   const causes = new Map<string, Cause>()
   return ({ origin }) => {
@@ -92,12 +105,12 @@ const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | 
 /**
  * Makes an empty counter, for letters that `read` returns page by page.
  *
- * It counts by the algorithm Space-Saving: if there is no room for a new cause, it replaces the rarest, whose count is
- * the most that the new one may have had before. So each cause of more than one in a thousand letters is in the result,
- * wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
+ * It counts by the algorithm Space-Saving. A new cause replaces the rarest one if there is no room. The new cause may have
+ * had at most as many letters before as the rarest one. So each cause of more than one in a thousand letters is in the
+ * result, wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
  */
 export const make = (places = limit): Counter => {
-  /** The keys of groups by the most letters that they may have, the oldest keys first. */
+  /** The keys of groups, by the largest number of letters that each group may have; the oldest keys first. */
   const ranks = new Map<number, Map<string, Group>>()
   const rankOf = new Map<string, number>()
   const find = remembering()
@@ -117,7 +130,7 @@ export const make = (places = limit): Counter => {
     rankOf.delete(key)
     return group
   }
-  /** Removes the rarest cause if there is no room, and returns the most letters that it may have had. */
+  /** Removes the rarest cause if there is no room, and returns the largest number of letters that it may have had. */
   const evict = (): number => {
     if (rankOf.size < places) return 0
     // Without free room, groups only move up.

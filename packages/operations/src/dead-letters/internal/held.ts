@@ -1,11 +1,13 @@
-/** Letters that another reader holds, such as a browser or a consumer: the broker does not show them to others. */
+/**
+ * Counts the letters that another reader holds, such as a browser or a consumer. The broker does not show them to others.
+ */
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { heldOf } from "../../internal/heldOf.ts"
 
-/** The ready letters of a queue, and those that a reader holds; `undefined` if unknown. */
+/** The counts of a queue: its ready letters, and the letters that a reader holds; `undefined` if unknown. */
 export interface Counted extends Broker.Counts {
   readonly held: number | undefined
 }
@@ -18,8 +20,8 @@ const interval = 50
 const lostTimeout = 10_000
 
 /**
- * Counts a queue once no other reader holds letters of it, or after the time that browsing may take. `known` letters were there
- * before: while no count has any, it counts again. Default: 0.
+ * Counts a queue once no other reader holds its letters, or after the time that browsing may take. `known` is the number of
+ * letters that were there before: while the broker counts none of them, this counts again. Default: 0.
  */
 export const count = (
   broker: Broker.Service,

@@ -1,4 +1,4 @@
-/** Whether a sweep is over when the broker shows no more letters. */
+/** Decides whether a sweep is over when the broker shows no more letters. */
 import { type Broker, BrokerError, Delay } from "@requeue/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,28 +17,28 @@ export interface Left {
 export interface Waiting {
   /** Milliseconds for which the broker has shown no letter. */
   readonly quiet: number
-  /** Letters that it holds. */
+  /** The number of letters that the sweep holds. */
   readonly held: number
 }
 
-/** Milliseconds between two counts, and for a count. */
+/** Milliseconds between two counts, and the time limit of a count. */
 export const interval = 1000
 
 /**
- * Milliseconds without a letter that end a sweep. They are longer if the broker can count: there may be letters, and a slow
+ * Milliseconds without a letter that end a sweep. The time is longer if the broker can count: letters may exist, and a slow
  * broker must not look like an empty queue.
  */
 const limits = { counted: 10_000, uncounted: 3000 }
 
 const unknown: Broker.Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
 
-/** `undefined` if the broker does not answer now. Counts that it refuses are unknown. */
+/** Counts the queue; `undefined` if the broker does not answer now. Counts that the broker refuses are unknown. */
 const counted = (broker: Broker.Service, queue: string): Effect.Effect<Broker.Counts | undefined> =>
   Effect.map(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)), Option.getOrUndefined).pipe(
     Effect.catch(({ isRetryable }) => Effect.succeed(isRetryable ? undefined : unknown))
   )
 
-/** The error of a queue that is missing, though it was there when the work began. */
+/** Returns the error of a queue that is missing, although it existed when the work began. */
 export const deleted = ({ capabilities }: Broker.Service, queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: capabilities.broker,
@@ -48,7 +48,10 @@ export const deleted = ({ capabilities }: Broker.Service, queue: string): Broker
     detail: "the queue was deleted while its letters were browsed"
   })
 
-/** The letters that an ended sweep did not receive; `undefined` while it goes on. Fails if letters should have arrived. */
+/**
+ * Returns the letters that an ended sweep did not receive; `undefined` while the sweep goes on. Fails if letters should
+ * have arrived.
+ */
 export const end = (
   broker: Broker.Service,
   queue: string,

@@ -6,7 +6,7 @@ import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 /** Why a letter is passed over. */
 export type PassedOver = "filtered" | "overRedriveLimit" | "unknownOrigin" | "repeated"
 
-/** The facts that the ledger needs from outside. */
+/** The facts about published letters that the ledger gets from outside. */
 export interface Seen {
   /** The messages that the broker counts where letters were redriven to; `undefined` if it does not count all. */
   readonly counted: number | undefined
@@ -16,7 +16,7 @@ export interface Seen {
 export interface Ledger {
   /** Begins a stage of this size; `undefined` for the rest. */
   readonly begin: (size: number | undefined) => void
-  /** Call it when all letters of the stage have been published. */
+  /** Ends a stage. Call it when all letters of the stage have been published. */
   readonly close: () => void
   /** The number of the stage, from 1. */
   readonly stage: () => number
@@ -25,13 +25,14 @@ export interface Ledger {
   readonly passOver: (why: PassedOver) => void
   /** Sets the current counts of this pass. */
   readonly step: (summary: Summary) => void
-  /** Letters that were published. */
+  /** Returns the number of published letters. */
   readonly published: () => number
-  /** Letters that were published, and that are not known to have come back. */
+  /** Returns the number of published letters that are not known to have come back. */
   readonly outstanding: () => number
   /**
-   * Whether more than this share of any stage has come back. While a stage publishes, its size is its planned one; that
-   * of the last one is the number published so far, at least the size of the stage before. `unseen` count as letters of this stage.
+   * Whether more than this share of any stage has come back. While a stage publishes, its planned size counts. The size of
+   * the last stage is the number published so far, and at least the size of the stage before. `unseen` letters count as
+   * letters of the current stage.
    */
   readonly isBeyond: (part: number, unseen: number) => boolean
   /** Sets what is known now about the published letters. */
@@ -39,7 +40,7 @@ export interface Ledger {
   readonly report: (stoppedBy?: StoppedBy) => Report
 }
 
-/** The sum of the counts of two passes. What is left is known from the last one that counted. */
+/** Adds the counts of two passes. The number of letters that are left comes from the last pass that counted. */
 const plus = (first: Summary, next: Summary): Summary => {
   if (first === nothing) return next
   const failures = [...first.failures, ...next.failures]
@@ -80,7 +81,10 @@ interface Published {
   readonly out: number
 }
 
-/** It is unknown which letters wait, or were not seen: assume those of the last stages, which have waited for the shortest time. */
+/**
+ * Distributes letters over stages. It is unknown which letters wait or were not seen, so the last stages get them, which
+ * have waited for the shortest time.
+ */
 const shared = (
   stages: ReadonlyArray<Published>,
   counted: number | undefined,
@@ -141,8 +145,8 @@ const stagesOf = (state: State, comeBacks: Returned | undefined): ReadonlyArray<
   })
 
 /**
- * An upper bound of the waiting letters. All that were published since the last count may wait, and those that succeeded do not,
- * whatever other messages are in the queue.
+ * Returns an upper bound of the waiting letters. All letters published since the last count may wait. Letters that
+ * succeeded do not, whatever other messages are in the queue.
  */
 const waitingOf = (published: number, out: number, { seen }: State): number | undefined => {
   if (out === 0) return 0

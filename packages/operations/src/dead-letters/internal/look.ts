@@ -8,11 +8,11 @@ import type { ListOptions, ReadOptions } from "./options.ts"
 import * as Reading from "./reading.ts"
 import { aborted } from "./sweep.ts"
 
-/** Dead letters that are read page by page. */
+/** A reader of dead letters, page by page. */
 export interface Letters {
-  /** The letters of the next page that the filter selects, perhaps none; `undefined` at the end. */
+  /** Returns the letters of the next page that the filter selects, perhaps none; `undefined` at the end. */
   readonly next: Effect.Effect<ReadonlyArray<DeadLetter> | undefined, BrokerError.BrokerError>
-  /** The progress. */
+  /** Returns how many letters were browsed, and how many there are. */
   readonly progress: () => Reading.Progress
 }
 

@@ -1,4 +1,7 @@
-/** Options of the calls on dead letters, and their kinds. Wrong ones are refused: they could remove or move everything. */
+/**
+ * The options of the calls on dead letters, and their kinds. A wrong option is refused, because it could move or remove all
+ * letters.
+ */
 import { Delay, QueueDefinition } from "@requeue/core"
 import { Metadata, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Removal from "../../internal/Removal.ts"
@@ -12,21 +15,24 @@ import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "
 /** Options of `read`. */
 export interface ReadOptions {
   /**
-   * The most dead letters, at least 1. With those that the filter passes over, it browses 100,000 at most. Default:
-   * 100,000.
+   * The largest number of dead letters in the result, at least 1. The call browses 100,000 letters at most, including those
+   * that the filter rejects. Default: 100,000.
    */
   readonly limit?: number | undefined
-  /** Selects the dead letters: those for which it returns `true`. It gets a copy of each. Default: all. */
+  /** Selects a dead letter if it returns `true`. It gets a copy of each letter. Default: all letters. */
   readonly filter?: ((letter: DeadLetter) => boolean) | undefined
 }
 
 /** Options of `list` and `group`. */
 export interface ListOptions extends ReadOptions {
-  /** See `read`. Default: 100 for `list`, 1,000 for `group`. */
+  /** The largest number of dead letters, as for `read`. Default: 100 for `list`, 1,000 for `group`. */
   readonly limit?: number | undefined
-  /** Called after each page, of up to a few thousand letters. Default: nothing is called. */
+  /** A function that is called after each page of up to a few thousand letters. Default: no function is called. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Ends browsing at once, and returns all letters to the queue. The result has those seen so far. Default: it is never ended. */
+  /**
+   * A signal that ends browsing at once; all letters return to the queue. The result has the letters seen so far. Default:
+   * no signal.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -38,7 +44,7 @@ export type Selection =
       readonly filter?: undefined
     }
   | {
-      /** Selects the dead letters to remove: those for which it returns `true`. It gets a copy of each. */
+      /** Selects a dead letter for removal if it returns `true`. It gets a copy of each letter. */
       readonly filter: (letter: DeadLetter) => boolean
       readonly all?: undefined
     }
@@ -46,26 +52,28 @@ export type Selection =
 /** Options of `purge`. */
 export type PurgeOptions = Selection & {
   /**
-   * Only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of another queue
-   * as well, this or `force` is required. Default: letters of all queues.
+   * Removes only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of
+   * another queue as well, the call requires `origin` or `force`. Default: letters of all queues.
    */
   readonly origin?: string | undefined
   /**
-   * Ends the purge at once. Removed letters stay removed. A purge of all is one call to the broker, which begins or does
-   * not. Default: it is never stopped.
+   * A signal that ends the purge at once; removed letters stay removed. With `all`, the purge is a single call to the
+   * broker, and the signal only prevents its beginning. Default: no signal.
    */
   readonly signal?: AbortSignal | undefined
   /**
-   * Called with dead letters before they are removed, up to 100 at a time. Not called with `all`, because the broker
-   * removes all at once. Default: nothing is called.
+   * A function that gets dead letters before they are removed, up to 100 at a time. It is not called with `all`, because
+   * the broker removes all letters at once. Default: no function is called.
    */
   readonly audit?: Audit | undefined
-  /** Whether to count only, and remove nothing. It browses 100,000 letters at most. Default: false. */
+  /**
+   * Whether to count the selected letters, and remove none. A dry run browses 100,000 letters at most. Default: false.
+   */
   readonly dryRun?: boolean | undefined
   /**
-   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
-   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
-   * such a queue is refused.
+   * The name of this queue, as confirmation. It is required if nothing shows that this is a dead-letter queue: no policy,
+   * no naming convention, no dead letter in it. It is also required if `deadLettersOf` found the queue, and the queue has
+   * letters of another queue as well. Default: the call refuses such a queue.
    */
   readonly force?: string | undefined
 }
@@ -163,7 +171,7 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
   signal: OptionKind.signal
 }
 
-/** Options of a call that moves or removes letters. */
+/** The options of every call that moves or removes letters. */
 export interface Acting {
   readonly all?: true | undefined
   readonly filter?: ((letter: DeadLetter) => boolean) | undefined
@@ -171,7 +179,7 @@ export interface Acting {
   readonly origin?: string | undefined
 }
 
-/** The options with `origin` as a part of the filter. */
+/** Returns the options with `origin` as a part of the filter. */
 export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   if (options?.origin === undefined) return options
   const { filter, origin } = options
@@ -180,21 +188,21 @@ export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   return { ...options, all: undefined, filter: isMeant }
 }
 
-/** The error of a `force` that names another queue. */
+/** Returns the error of a `force` that names another queue. */
 const forced = (call: string, queue: string, force: string | undefined): RangeError | undefined =>
   force === undefined || force === queue
     ? undefined
     : OptionNames.error(call, queue, `force must be the name of this queue, got ${JSON.stringify(force)}`)
 
-/** The error of the options of `read`. */
+/** Returns the error of the options of `read`. */
 const read = (call: string, queue: string, options: unknown): RangeError | undefined =>
   options === undefined ? undefined : OptionNames.refusal(call, options, readKinds, queue)
 
-/** The error of the options of `list` or `group`. */
+/** Returns the error of the options of `list` or `group`. */
 const list = (call: string, queue: string, options: unknown): RangeError | undefined =>
   options === undefined ? undefined : OptionNames.refusal(call, options, listKinds, queue)
 
-/** The error of the options of `redrive`. */
+/** Returns the error of the options of `redrive`. */
 const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
   if (options === undefined) return undefined
   return (
@@ -204,13 +212,13 @@ const redrive = (call: string, queue: string, options: RedriveOptions | undefine
   )
 }
 
-/** The error of the options of `park`. */
+/** Returns the error of the options of `park`. */
 const park = (call: string, queue: string, options: ParkOptions = {}): RangeError | undefined =>
   OptionNames.refusal(call, options, parkKinds, queue) ??
   forced(call, queue, options.force) ??
   target(call, queue, options.to ?? parkingQueue(queue))
 
-/** The error of the option `to`. */
+/** Returns the error of the option `to`. */
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
   if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
@@ -219,7 +227,7 @@ const target = (call: string, queue: string, to: string | undefined): RangeError
     return OptionNames.error(
       call,
       queue,
-      'to must name a queue, got "discard", by which policies keep no letters',
+      'to must name a queue, got "discard", which in a policy means that no letters are kept',
       remedy
     )
   }
@@ -227,12 +235,12 @@ const target = (call: string, queue: string, to: string | undefined): RangeError
   return problem === undefined ? undefined : OptionNames.error(call, queue, `to ${problem}`)
 }
 
-/** The error of the letter or of the options of `edit`. */
+/** Returns the error of the letter or of the options of `edit`. */
 const edit = (call: string, queue: string, letter: unknown, options: EditOptions): RangeError | undefined => {
   // Cast, because its parts are checked.
   const { body, headers, id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter>
   if (typeof id !== "string" || !ArrayBuffer.isView(body) || headers === undefined) {
-    return OptionNames.error(call, queue, "the letter must be one that list has shown")
+    return OptionNames.error(call, queue, "the letter must be one that list has returned")
   }
   const refused =
     OptionNames.refusal(call, options, editKinds, queue) ??
@@ -240,18 +248,21 @@ const edit = (call: string, queue: string, letter: unknown, options: EditOptions
     target(call, queue, options.to)
   if (refused !== undefined) return refused
   if (options.to === undefined && origin === undefined) {
-    return OptionNames.error(call, queue, "the queue that the letter came from is unknown", "Give to")
+    return OptionNames.error(call, queue, "the queue that the letter came from is unknown", 'Use { to: "NAME" }')
   }
   if (!isAlike({ body: options.body ?? body, headers: options.headers ?? headers }, { body, headers })) return undefined
   const remedy = "Use another body or headers; to send the letter back unchanged, use redrive with a filter"
   return OptionNames.error(call, queue, "the copy must differ from the letter", remedy)
 }
 
-/** The error of the options of `purge`. */
+/** Returns the error of the options of `purge`. */
 const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
   Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)
 
-/** The error of the arguments of each call; `undefined` if there is none. */
+/**
+ * Returns functions that check the arguments of each call. Each returns an error, or `undefined` if the arguments are
+ * valid.
+ */
 export const refusals = (queue: string) => ({
   read: (options?: ReadOptions) => read("DeadLetters.read", queue, options),
   list: (options?: ListOptions) => list("DeadLetters.list", queue, options),

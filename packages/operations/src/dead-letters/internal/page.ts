@@ -13,7 +13,10 @@ import type { Seen } from "./seen.ts"
 export interface Work {
   /** Whether the letter is selected. Called once for each. An error that it throws ends the sweep. */
   readonly select: (letter: Delivery.Delivery) => boolean
-  /** Whether the letter may have arrived since the work began. Called if the queue has more letters than then. Default: no. */
+  /**
+   * Whether the letter may have arrived after the work began. It is called if the queue has more letters than at the
+   * beginning. Default: no.
+   */
   readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
   /** Publishes the copy of a selected letter before it is removed. */
   readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none"
@@ -32,13 +35,13 @@ export interface Sweep {
   readonly end: Publishing.Ending
   /** Reports the current counts. */
   readonly step: Effect.Effect<void>
-  /** Letters that its browser holds. */
+  /** The number of letters that its browser holds. */
   held: number
-  /** Those of them that are undecided, because the limit is reached. */
+  /** How many of the held letters are undecided, because the limit is reached. */
   undecided: number
 }
 
-/** Call it when the browser has lost its letters: it shows again those that still exist. */
+/** Call this when the browser has lost its letters: it shows the existing ones again. */
 export const reopen = (sweep: Sweep): void => {
   sweep.seen.reopen()
   sweep.held = 0
@@ -117,12 +120,12 @@ const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"
   })
 }
 
-/** Letters that may be published concurrently; those of a group keep their order. */
+/** Groups letters that may be published concurrently. The letters of a message group keep their order. */
 const groupsOf = (letters: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<ReadonlyArray<Delivery.Delivery>> => [
   ...Map.groupBy(letters, (letter) => letter.group ?? letter).values()
 ]
 
-/** Publishes the copies of letters; returns the letters that may be removed, and why it stopped. */
+/** Publishes the copies of letters. Returns the letters that may be removed, and why the publishing stopped. */
 const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
   Effect.gen(function* () {
     const { books, seen, work } = sweep

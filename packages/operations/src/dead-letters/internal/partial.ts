@@ -1,4 +1,4 @@
-/** Calls on a missing queue, which fail, and calls that only parts of a broker answer. */
+/** Fails calls on a missing queue, and reports the parts of a broker that do not answer. */
 import { type Broker, BrokerError } from "@requeue/core"
 import { Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -18,8 +18,8 @@ const missing = (
   })
 
 /**
- * Makes a call on a broker, and logs once which parts its counts name as missing. An adapter's browse or
- * purge does not report them, so each call counts as well.
+ * Makes a call on a broker, and logs once which of its parts do not answer. An adapter's browse or purge does not report
+ * them, so each call counts as well.
  */
 export const tell = <A, E, R>(
   broker: Broker.Service,

@@ -19,7 +19,7 @@ interface Options extends Sweep.Options, Omit<Destination.Options, "queue"> {
   readonly maxRedrives?: number | undefined
 }
 
-/** An unchanged letter, in another queue. */
+/** Returns an unchanged letter for another queue. */
 const moved = ({ body, headers, metadata }: Delivery.Delivery, queue: string): Outgoing.Outgoing => ({
   queue,
   body,
@@ -49,7 +49,7 @@ export interface Dependencies {
   readonly onProgress: () => void
 }
 
-/** Why the dead letter is passed over; `undefined` if it is not. */
+/** Returns why the dead letter is passed over; `undefined` if it is selected. */
 const obstacle = (
   letter: Delivery.Delivery,
   { isMeant, isParking, operation, options }: Dependencies
@@ -64,7 +64,7 @@ const obstacle = (
 /** The letters of a dry run that would go to the same queue. */
 interface Wanted {
   readonly letters: number
-  /** The ids of the first ones. */
+  /** The ids of the first of these letters. */
   readonly ids: ReadonlyArray<string>
 }
 
@@ -100,7 +100,7 @@ export const make = (dependencies: Dependencies) => {
   /** Letters that earlier passes left here, and that must not be published again. */
   const done = new Set<string>()
   let hasBegun = false
-  /** The letters from the beginning that are still here, those of other readers included. */
+  /** The number of letters that were here at the beginning and still are, including those of other readers. */
   let known: number | undefined
 
   const copy = (letter: Delivery.Delivery, published: Set<string>) => {

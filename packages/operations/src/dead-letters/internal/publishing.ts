@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 
-/** Milliseconds before a call is repeated. They double each time, up to the longest. */
+/** Milliseconds before a call is repeated. The pause doubles each time, up to the longest. */
 const pauses = { first: 1000, longest: 15_000 }
 
 /** Milliseconds after which a sweep fails if the broker does nothing. */
@@ -37,7 +37,9 @@ export const ending = (): Ending => {
   }
 }
 
-/** Pauses between the tries of one call, in milliseconds; `undefined` once it has failed for a minute. */
+/**
+ * Returns the next pause between two tries of one call, in milliseconds; `undefined` once the call has failed for a minute.
+ */
 export const retries = (now: () => number): (() => number | undefined) => {
   const begun = now()
   let pause = pauses.first / 2
@@ -61,15 +63,15 @@ export const retriesUntilProgress = (now: () => number, progress: () => number):
   }
 }
 
-/** `onUnanswered` is called if the copy may exist, though no answer arrived. */
+/** Publishes one copy. `onUnanswered` is called if the copy may exist, though no answer arrived. */
 export type Publish = (
   publish: Effect.Effect<void, BrokerError.BrokerError>,
   onUnanswered: () => void
 ) => Effect.Effect<void, BrokerError.BrokerError>
 
 /**
- * Makes a {@link Publish} that fails if the copy is refused, or if the broker has not accepted it within a minute. `now` is in
- * monotonic milliseconds; `rate` is the most tries in a second.
+ * Makes a {@link Publish} that fails if the copy is refused, or if the broker has not accepted it within a minute. `now` is
+ * in monotonic milliseconds; `rate` is the largest number of tries in a second.
  */
 export const make = (now: () => number, end: Ending, rate = Number.POSITIVE_INFINITY): Publish => {
   let free = Number.NEGATIVE_INFINITY

@@ -8,7 +8,7 @@ import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped, type Failed } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
-/** The error of letters that were not browsed. */
+/** Returns the error of a purge that did not browse all letters. */
 const partial = (
   { capabilities }: Broker.Service,
   queue: string,
@@ -24,15 +24,15 @@ const partial = (
       remedy
     })
   if (hidden > 0) {
-    const why = "the broker shows only the first of each group, and these stay"
-    return because(hidden, why, "Redrive or remove those in front of them first, or purge all")
+    const why = "the broker shows only the first letters of each group, and these stay"
+    return because(hidden, why, "Redrive or remove the first letters of each group before, or purge all letters")
   }
   if (unreached === 0) return undefined
-  const why = "a purge holds each letter that it passes over until its end, and holds as many as it may"
-  return because(unreached, why, "Redrive, park or remove some of those that it passed over first")
+  const why = "a purge holds each letter that the filter rejects until the purge ends, and it has reached its limit"
+  return because(unreached, why, "Redrive, park or remove some of the letters that the filter rejects first")
 }
 
-/** Purges a queue, and returns the number of removed letters. The options have been checked. */
+/** Purges a queue, and returns the number of removed letters. The caller has checked the options. */
 export const purge = (
   broker: Broker.Service,
   queue: string,

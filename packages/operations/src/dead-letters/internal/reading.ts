@@ -11,47 +11,49 @@ import * as Held from "./held.ts"
 import * as Publishing from "./publishing.ts"
 import * as Seen from "./seen.ts"
 
-/** The most letters to browse. */
+/** The largest number of letters to browse. */
 const limit = 100_000
 
 /**
- * Milliseconds for which browsing goes on after as many letters as were counted. These may have arrived
- * since; if letters arrive all the time, it would never end.
+ * Milliseconds for which browsing goes on after as many letters as were counted. Later letters may have arrived since. If
+ * letters arrive all the time, browsing would otherwise never end.
  */
 const overtime = 5000
 
-/** Milliseconds for which a filter works before other work runs: a slow filter stops no consumer of its process. */
+/** Milliseconds for which a filter works before other work runs, so a slow filter stops no consumer of its process. */
 export const slice = 20
 
-/** Letters of a page. */
+/** The number of letters in a page. */
 const pageSize = 1000
 
 export interface Options {
-  /** The most letters that are selected. Default: no limit. */
+  /** The largest number of letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
-  /** Selects the letters. Called once for each. Default: all. */
+  /** Selects a letter if it returns `true`; it is called once for each letter. Default: all letters. */
   readonly select?: ((letter: Delivery.Delivery) => boolean) | undefined
 }
 
-/** The progress of browsing. */
+/** How far browsing has come. */
 export interface Progress {
-  /** Browsed letters. */
+  /** The number of browsed letters. */
   readonly browsed: number
-  /** Letters in the queue when it began; `undefined` if the broker cannot count. */
+  /** The number of letters in the queue when browsing began; `undefined` if the broker cannot count. */
   readonly total: number | undefined
 }
 
 export interface Reading {
-  /** The letters of the next page that are selected, if any; `undefined` at the end. */
+  /** Returns the selected letters of the next page, if any; `undefined` at the end. */
   readonly next: Effect.Effect<ReadonlyArray<Delivery.Delivery> | undefined, BrokerError.BrokerError>
   readonly progress: () => Progress
-  /** Letters that another reader held at the beginning; `undefined` if unknown. */
+  /** The number of letters that another reader held at the beginning; `undefined` if unknown. */
   readonly held: number | undefined
-  /** Letters that the broker did not show, because they are after others of their groups. */
+  /**
+   * Returns the number of letters that the broker did not show, because they come after others of their message groups.
+   */
   readonly hidden: () => number
 }
 
-/** Whether the filter selects the letter. It gets a copy. */
+/** Whether the filter selects the letter. The filter gets a copy. */
 export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean =>
   Filter.selects(filter, () => fromDelivery(letter))
 
@@ -75,7 +77,7 @@ export const open = (
     const seen = Seen.make((letter) => browser?.identify(letter))
     const retry = Publishing.retriesUntilProgress(now, () => browsed)
     let isReopened = false
-    /** The next page. A browser that has lost its letters shows them again. */
+    /** Returns the next page. A browser that has lost its letters shows them again. */
     const pageOf = (
       from: Broker.Browser
     ): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
@@ -143,7 +145,7 @@ export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<vo
   Effect.suspend(() =>
     hidden() === 0
       ? Effect.void
-      : Log.warning("dead letters were browsed in part: the broker shows only the first of each group", {
+      : Log.warning("dead letters were browsed in part: the broker shows only the first letters of each group", {
           queue,
           hidden: hidden()
         })

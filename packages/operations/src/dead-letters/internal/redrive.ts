@@ -17,40 +17,47 @@ import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
 
-/** Options of calls that move letters. */
+/** The options of calls that move letters. */
 interface Moving {
-  /** The most dead letters to redrive. Default: all that are ready when it begins. */
+  /** The largest number of dead letters to move. Default: all that are ready when the call begins. */
   readonly limit?: number | undefined
-  /** Selects the dead letters to redrive: those for which it returns `true`. It gets a copy of each. Default: all. */
+  /** Selects a dead letter if it returns `true`. It gets a copy of each letter. Default: all letters. */
   readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   /**
-   * Only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of another queue
-   * as well, or if only the letters name it as their origin, this or `force` is required. Default: letters of all
-   * queues.
+   * Moves only letters that consumers of this queue dead-lettered. If `deadLettersOf` found a queue that has letters of
+   * another queue as well, the call requires `origin` or `force`. If only the letters name their queue of origin, a redrive
+   * requires `origin` or `to`. Default: letters of all queues.
    */
   readonly origin?: string | undefined
-  /** Whether to count only, and move nothing. It browses 100,000 letters at most. Default: false. */
+  /**
+   * Whether to count the selected letters, and move none. A dry run browses 100,000 letters at most. Default: false.
+   */
   readonly dryRun?: boolean | undefined
-  /** The most dead letters that are published in a second, at least 0.001. Default: no limit. */
+  /** The largest number of dead letters that are published in a second, at least 0.001. Default: no limit. */
   readonly rate?: number | undefined
   /**
-   * Ends the redrive at once; publishes in progress have 5 seconds to end. Dead letters that were redriven stay
-   * redriven, and another call goes on with the others. Default: it is never stopped.
+   * A signal that ends the call at once; publishes in progress have 5 seconds to end. Moved letters stay moved, and another
+   * call goes on with the others. Default: no signal.
    */
   readonly signal?: AbortSignal | undefined
-  /** Called with dead letters before they are published, up to 100 at a time. Default: nothing is called. */
+  /**
+   * A function that gets dead letters before they are published, up to 100 at a time. Default: no function is called.
+   */
   readonly audit?: Audit | undefined
-  /** Called with the report so far when dead letters are published, and when they are removed. Default: nothing is called. */
+  /**
+   * A function that gets the report so far after dead letters were published, and after they were removed. Default: no
+   * function is called.
+   */
   readonly onProgress?: ((report: Report) => void) | undefined
   /**
-   * Whether to create the queue that letters go to if it is missing, as sends do; else they are refused with `QueueMissing`.
-   * Default: false; for `park` to its default queue, true.
+   * Whether to create the target queue if it is missing. Otherwise letters for a missing queue are refused with
+   * `QueueMissing`. Default: false; true for `park` without `to`.
    */
   readonly create?: boolean | undefined
   /**
-   * The name of this queue, as confirmation. It is required if no policy, no naming convention and no dead letter
-   * in it shows that it is a dead-letter queue, and if `deadLettersOf` found it and it has letters of another queue as well. Default:
-   * such a queue is refused.
+   * The name of this queue, as confirmation. It is required if nothing shows that this is a dead-letter queue: no policy,
+   * no naming convention, no dead letter in it. It is also required if `deadLettersOf` found the queue, and the queue has
+   * letters of another queue as well. Default: the call refuses such a queue.
    */
   readonly force?: string | undefined
 }
@@ -58,39 +65,44 @@ interface Moving {
 /** Options of `redrive`. */
 export interface Options extends Moving {
   /**
-   * The queue to redrive to. Default: the queue that each dead letter names as its origin, if other evidence confirms it: `origin`,
-   * or the policy of that queue, which names this dead-letter queue; if none is known here, the default policy.
+   * The queue to redrive to. Default: the queue of origin that each dead letter names, if it is confirmed. The option
+   * `origin` confirms it, or the queue's retry policy, if that names this dead-letter queue. A queue whose policy is not
+   * known here has the default policy.
    */
   readonly to?: string | undefined
-  /** Passes over dead letters that were redriven this often, because they would only come back. Default: 3. */
+  /**
+   * Leaves dead letters in this queue that were already redriven this many times, because they would only come back.
+   * Default: 3.
+   */
   readonly maxRedrives?: number | undefined
   /**
-   * The sizes of the first stages, in dead letters. After each, the redrive waits until the outcome of its letters is known,
-   * see `wait`; the last stage takes the rest. Default: `[1, 10, 100]` if `stopAt` or `wait` is given, else all
-   * are redriven at once, without watching what comes back.
+   * The sizes of the first stages, in dead letters. After each stage, the redrive waits until the outcome of its letters is
+   * known (see `wait`). A last stage redrives all other letters. Default: `[1, 10, 100]` if `stopAt` or `wait` is given.
+   * Otherwise all letters are redriven at once, and the redrive does not watch what comes back.
    */
   readonly stages?: ReadonlyArray<number> | undefined
   /**
-   * The share of a stage, from 0 to 1, that may come back to the dead letters: the redrive stops if more has. Default: 0.1
-   * if `stages` or `wait` is given.
+   * The share of a stage's letters, from 0 to 1, that may become dead letters again. If more do, the redrive stops.
+   * Default: 0.1 if `stages` or `wait` is given.
    */
   readonly stopAt?: number | undefined
   /**
-   * The longest wait after each stage, 1 ms to 24 hours, until its letters have come back or are no longer counted in their
-   * queue. Then the next stage begins with what is known; the redrive stops if the letters wait, and no message has left
-   * their queue meanwhile. Set it longer than the retries of the queue take, and than 15 seconds on brokers whose counts
-   * are not exact. Default: 1 minute if `stages` or `stopAt`
-   * is given.
+   * The longest wait after each stage, 1 ms to 24 hours, for the outcome of its letters. An outcome is known if the letter
+   * has become a dead letter again, or if the broker no longer counts it in its queue. When the wait is over, the next
+   * stage begins with what is known. But the redrive stops if letters of the stage wait, and no message has left their
+   * queue meanwhile. Set it longer than the retries of the queue take. On brokers whose counts are not exact, set it longer
+   * than 15 seconds. Default: 1 minute if `stages` or `stopAt` is given.
    */
   readonly wait?: Delay.DurationInput | undefined
   /**
-   * Further dead-letter queues to which letters may come back, which must exist; or a function that returns those of a target
-   * queue, which may be missing. Default: those of the default policy for each target queue.
+   * Further dead-letter queues to which redriven letters may come back. An array names queues that exist. A function gets a
+   * target queue, and returns its dead-letter queues, which may be missing. Default: the dead-letter queues of each target
+   * queue by the default policy.
    */
   readonly watch?: Destination.Watched | undefined
   /**
-   * The id of the redrive: 1 to 32 letters, digits, ".", "_" or "-". With the one of an earlier report, letters that have come
-   * back from that redrive are passed over. Default: a new one.
+   * The id of the redrive: 1 to 32 letters, digits, ".", "_" or "-". With the id of an earlier redrive, letters that have
+   * come back from it stay in this queue. Default: a new id.
    */
   readonly operation?: string | undefined
 }
@@ -101,20 +113,20 @@ const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
 
 /** Options of `park`. */
 export interface ParkOptions extends Moving {
-  /** The queue to move letters to. Default: the dead-letter queue's name with `.parked`. */
+  /** The queue to move letters to. Default: the name of the dead-letter queue with `.parked` at its end. */
   readonly to?: string | undefined
 }
 
-/** The queue where letters of a dead-letter queue are parked. */
+/** Returns the queue where the letters of a dead-letter queue are parked by default. */
 export const parkingQueue = (queue: string): string => `${queue}.parked`
 
-/** Moves letters unchanged. The options have been checked. */
+/** Moves letters unchanged. The caller has checked the options. */
 export const park = (broker: Broker.Service, queue: string, options: ParkOptions = {}) => {
   const { to = parkingQueue(queue), create = to === parkingQueue(queue) } = options
   return run(broker, queue, { ...options, to, create, isOrigin: () => Effect.succeed(true) }, true)
 }
 
-/** Redrives the dead letters in a queue. The options have been checked. */
+/** Redrives the dead letters in a queue. The caller has checked the options. */
 export const redrive = (
   broker: Broker.Service,
   queue: string,

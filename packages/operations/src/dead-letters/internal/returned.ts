@@ -5,9 +5,9 @@ import * as Operation from "./operation.ts"
 export interface Returned {
   /** Whether this call published the message, or the copy that it comes from. */
   readonly isOurs: (message: Metadata.Metadata) => boolean
-  /** Adds a letter from a dead-letter queue if this call had published it. */
+  /** Records a letter from a dead-letter queue if this call has published it. */
   readonly see: (letter: Metadata.Metadata) => void
-  /** The letters of a stage that have come back; stages count from 1. */
+  /** Returns the number of letters of a stage that have come back; stages count from 1. */
   readonly of: (stage: number) => number
   readonly all: () => number
 }

@@ -1,6 +1,7 @@
 /**
- * Guards the calls that move or remove letters. They refuse a queue that is not known as a dead-letter queue: a purge of `orders`
- * instead of `orders.dlq` would empty the live queue. They also refuse one that was found for `orders` and has letters of others.
+ * Guards the calls that move or remove letters. They refuse a queue that nothing shows to be a dead-letter queue: a purge
+ * of `orders` instead of `orders.dlq` would empty the live queue. They also refuse a dead-letter queue that was found for
+ * `orders`, and also has letters of another queue.
  */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import { KnownQueues } from "@requeue/core/port"
@@ -13,7 +14,7 @@ const sample = 100
 /** A call on a queue without `force`. */
 export interface Call {
   readonly operation: string
-  /** The queues whose policies name the dead-letter queue; `undefined` if the caller named it. */
+  /** The queues whose policies name this dead-letter queue; `undefined` if the caller gave its name. */
   readonly of: ReadonlyArray<string> | undefined
   /** Whether the call acts on letters of one origin only. */
   readonly isOfOrigin: boolean
@@ -40,24 +41,24 @@ const notDeadLetters = (broker: Broker.Service, queue: string, operation: string
     broker,
     queue,
     operation,
-    `no policy known here names it as a dead-letter queue, and it has ${seen}`,
+    `no policy known here names ${queue} as a dead-letter queue, and it has ${seen}`,
     `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this queue itself, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
   )
 
 const shared = (broker: Broker.Service, queue: string, { of = [], operation }: Call, others: Iterable<string>) => {
   const each = of.map(
-    (name) => `for those of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
+    (name) => `for the letters of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
   )
-  const all = `for all, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  const all = `for all letters, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
   const remedy = [...each, all].join("; ")
-  const why = `it also has dead letters of ${[...others].join(", ")}`
+  const why = `${queue} also has dead letters of ${[...others].join(", ")}`
   return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
 }
 
 /**
- * Fails if no policy, no naming convention and no metadata show that it is a dead-letter queue. Fails if it was found by the
- * policy of a queue, has letters of another queue as well, and the call does not choose among them. `watched` is the broker as
- * the call uses it; the policies are those of the broker itself.
+ * Fails if no policy, no naming convention and no metadata show that the queue is a dead-letter queue. It also fails if the
+ * queue was found by the policy of another queue, has letters of a third one, and the call does not choose among them.
+ * `watched` is the broker as the call uses it; the policies are those of the broker itself.
  */
 export const check = (
   broker: Broker.Service,

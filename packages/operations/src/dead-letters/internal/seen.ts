@@ -1,32 +1,32 @@
 /**
  * Recognizes letters that the broker shows again. If the broker does not identify copies, it compares their content.
- * Two letters may have the same content, so no letter is removed because of it.
+ * Letters with the same content may be different, so no letter is removed because of a comparison.
  */
 import type { Broker, Delivery } from "@requeue/core"
 import { Digest, type Metadata } from "@requeue/core/port"
 
-/** - `passed`: it stays. - `published`: its copy is confirmed, and it must be removed. */
+/** - `passed`: the letter stays. - `published`: the copy is confirmed, and the letter must be removed. */
 type State = "passed" | "published"
 
 export interface Seen {
-  /** Call it once for each letter that is decided on. The letter stays for now. */
+  /** Records that a letter was decided on, and stays for now. Call it once for each such letter. */
   readonly decide: (letter: Delivery.Delivery) => void
   /** Changes the state of a letter that was decided on. Does nothing if the broker does not identify it. */
   readonly set: (letter: Delivery.Delivery, state: State) => void
   /** Forgets a letter that is gone. */
   readonly forget: (letter: Delivery.Delivery) => void
-  /** The browser no longer holds this letter, so it may show it again. */
+  /** Records that the browser no longer holds this letter, so the broker may show it again. */
   readonly lose: (letter: Delivery.Delivery) => void
-  /** The browser no longer holds any letter, so it shows again those that are not gone. */
+  /** Records that the browser no longer holds any letter, so the broker shows the remaining ones again. */
   readonly reopen: () => void
   /**
-   * Call it once for each letter that is shown. `alike`: it was decided on, or equals one that was and that is not
-   * shown a second time. `undefined`: it is new.
+   * Reports what is known of a letter that is shown; call it once for each. `alike`: the letter was decided on, or its
+   * content equals that of such a letter. `undefined`: the letter is new.
    */
   readonly see: (letter: Delivery.Delivery) => State | "alike" | undefined
 }
 
-/** Identifies a letter if the broker does not identify copies. */
+/** Returns a key of a letter for brokers that do not identify copies. */
 export const keyOf = ({ deadLetter, firstPublished, id, redrives }: Metadata.Metadata): string =>
   JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
 
@@ -43,7 +43,7 @@ const add = (to: Numbers, content: string, change: number): void => {
 
 export const make = (identify: Broker.Browser["identify"]): Seen => {
   const named = new Map<string, State>()
-  /** The numbers of letters without an identity that were decided on, by their content: held ones, and others. */
+  /** How many letters without an identity were decided on, by their content: the held ones, and the others. */
   let held: Numbers = new Map()
   const lost: Numbers = new Map()
   const move = (content: string, from: Numbers, to: Numbers): void => {

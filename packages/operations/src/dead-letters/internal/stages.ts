@@ -29,7 +29,7 @@ export interface Standard {
   readonly stages: ReadonlyArray<number>
   /** The share of a stage that may come back. */
   readonly stopAt: number
-  /** Milliseconds of the wait after each stage. */
+  /** Milliseconds to wait after each stage. */
   readonly wait: number
 }
 
@@ -37,15 +37,17 @@ export interface Standard {
 export const standard: Standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
 
 /**
- * The wait after a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
- * take at most, without the runs of handlers.
+ * Returns the wait after a stage, in milliseconds, in which the retries of queues with these policies end. It is 1 minute
+ * longer than the delays of the retries; the runs of handlers are not included.
  */
 export const waitFor = (policies: ReadonlyArray<RetryPolicy.RetryPolicy>): Delay.Delay => {
   const retries = policies.map((policy) => RetryPolicy.describe(policy).worstCase).filter(Number.isFinite)
   return Math.min(Delay.max, Math.max(0, ...retries) + standard.wait)
 }
 
-/** Letters that are published between two checks of what has come back; with a rate, those of some seconds. */
+/**
+ * How many letters are published between two checks of what has come back; with `rate`, the letters of some seconds.
+ */
 const slice = { letters: 1000, seconds: 5 }
 
 /** Milliseconds that an aborted redrive takes to count its letters. */

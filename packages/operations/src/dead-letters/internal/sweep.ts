@@ -22,18 +22,20 @@ import * as Seen from "./seen.ts"
 export { matches } from "./reading.ts"
 
 export interface Options {
-  /** The most dead letters that are selected. Default: no limit. */
+  /** The largest number of dead letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
   /**
-   * The letters in the queue when the operation began, which has several sweeps. Further letters have arrived
-   * since. Default: the letters in the queue now.
+   * The number of letters in the queue when the operation began; letters after them arrived later. An operation has several
+   * sweeps. Default: the letters in the queue now.
    */
   readonly known?: number | undefined
-  /** The most dead letters per second. Default: no limit. */
+  /** The largest number of dead letters per second. Default: no limit. */
   readonly rate?: number | undefined
-  /** Ends the sweep. Default: it is never ended. */
+  /** A signal that ends the sweep. Default: no signal. */
   readonly signal?: AbortSignal | undefined
-  /** Called with selected letters before their copies are published, or before they are removed without copies. */
+  /**
+   * A function that gets selected letters before their copies are published, or before they are removed without copies.
+   */
   readonly audit?: Audit.Audit | undefined
 }
 
@@ -52,26 +54,26 @@ type Moving = Page.Work & Pick<Work, "onStep">
 export interface Ended {
   readonly summary: Books.Summary
   /**
-   * Why it stopped; `undefined` if it reached its end, or was aborted. If the broker fails while letters are only browsed, the call
-   * fails.
+   * Why the sweep stopped; `undefined` if it reached its end, or was aborted. If the broker fails while letters are only
+   * browsed, the call fails.
    */
   readonly error: Failed | undefined
-  /** Letters that the broker has not shown, because they are after others that stay. */
+  /** Letters that the broker has not shown, because they come after letters that stay. */
   readonly hidden: number
   /** Letters that the broker has not shown, because the sweep holds as many as it may. */
   readonly unreached: number
 }
 
-/** The most letters in progress at a time: those in doubt if the connection is lost. */
+/** The largest number of letters in progress at a time. If the connection is lost, their outcome is in doubt. */
 const pageSize = 100
 
-/** The most letters that are passed over, and held until the end. */
+/** The largest number of letters that are passed over, and held until the end. */
 const heldLimit = 100_000
 
 /** Milliseconds that the last page has to finish. */
 const grace = 5000
 
-/** Fails when it cannot begin. */
+/** Runs a sweep. Fails if it cannot begin. */
 export const run = (
   broker: Broker.Service,
   queue: string,
@@ -108,7 +110,7 @@ export const run = (
     return { summary: books.summary(), error, hidden, unreached }
   })
 
-/** Selects, and leaves all letters where they are. */
+/** Selects letters, and leaves all of them where they are. */
 const look = (
   broker: Broker.Service,
   queue: string,

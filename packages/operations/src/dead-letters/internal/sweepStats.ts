@@ -6,7 +6,10 @@ import type { Left } from "./idleDetector.ts"
 export interface FailedLetter {
   /** The message's id. */
   readonly id: string
-  /** Whether its copy was published: then it exists twice, because the broker refused to remove it here. */
+  /**
+   * Whether the copy of the letter was published. If so, the letter exists twice, because the broker refused to remove the
+   * original.
+   */
   readonly isPublished: boolean
   /** The broker's error; `undefined` if no answer arrived. */
   readonly error: BrokerError.BrokerError | undefined
@@ -24,7 +27,7 @@ export interface Summary {
   readonly refused: number
   /** Letters for which a publish got no answer. For each such publish of a letter, one more copy may exist. */
   readonly unconfirmed: number
-  /** Letters that were refused or are unremoved, of both the first {@link failuresLimit}. */
+  /** The first {@link failuresLimit} letters that were refused, and as many that are unremoved. */
   readonly failures: ReadonlyArray<FailedLetter>
   /** The letters from the beginning that are still in the queue; `undefined` if the broker does not count. */
   readonly queued: number | undefined
@@ -50,44 +53,45 @@ export const nothing: Summary = {
 /** The counts, which change while the sweep runs. */
 export interface SweepStats {
   readonly decide: () => void
-  /** Records that a letter stays which arrived since the work began. */
+  /** Records that a letter stays in the queue which arrived after the work began. */
   readonly leave: () => void
   /** Letters that arrived since the work began, and are not recorded by `leave`. */
   readonly arrived: () => number
   /**
-   * No more letters arrive: the other counted ones are with another reader, or gone. The browser holds `undecided`
-   * of them.
+   * Records that no more letters arrive: the other counted letters are with another reader, or gone. The browser holds
+   * `undecided` of them.
    */
   readonly end: (left: Left, undecided: number) => void
-  /** The queue is missing, and with it all letters that were not removed. */
+  /** Records that the queue is missing, and with it all letters that were not removed. */
   readonly endMissing: () => void
   readonly select: () => void
-  /** A publish of the letter's copy got no answer. */
+  /** Records that a publish of the letter's copy got no answer. */
   readonly unanswered: (letter: Delivery.Delivery) => void
   /**
-   * The letter is finished, and must be removed. `error`: why the broker has not removed it. `isLost`: the browser no longer holds
-   * it, and shows it again if it still exists.
+   * Records that the letter is finished, and must be removed. `error`: why the broker has not removed it. `isLost`: the
+   * browser no longer holds it, and shows it again if it still exists.
    */
   readonly leaves: (letter: Delivery.Delivery, error?: BrokerError.BrokerError, isLost?: boolean) => void
-  /** The letter has been removed. */
+  /** Records that the letter has been removed. */
   readonly remove: (letter: Delivery.Delivery) => void
-  /** Finished letters that the browser may show again. */
+  /** Returns the number of finished letters that the browser may show again. */
   readonly lost: () => number
-  /** A number that grows with each letter that is decided on or removed. */
+  /** Returns a number that grows with each letter that is decided on or removed. */
   readonly progress: () => number
   /** Returns whether the broker has accepted no letter, after as many refusals as the report lists. */
   readonly refuse: (letter: Delivery.Delivery, error: BrokerError.BrokerError) => boolean
-  /** The number of letters to decide on, by the limit and the count. */
+  /** Returns the number of letters to decide on, by the limit and the count. */
   readonly wanted: () => number
   readonly summary: () => Summary
 }
 
-/** The most failures in the report. */
+/** The largest number of failures in the report. */
 export const failuresLimit = 100
 
 /**
- * `ready` letters were counted, or `undefined`. At most `known` of them were there when the work began, and another reader
- * held `heldBefore`. At most `limit` are selected. `identify` identifies a letter over all its deliveries.
+ * Makes the statistics of a sweep. `ready` letters were counted; `undefined` if the broker cannot count. At most `known` of
+ * them were there when the work began, and another reader held `heldBefore`. At most `limit` are selected. `identify`
+ * identifies a letter over all its deliveries.
  */
 export const make = (
   ready: number | undefined,

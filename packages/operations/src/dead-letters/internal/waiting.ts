@@ -1,8 +1,8 @@
 /**
  * Counts the messages in the queues that letters were redriven to.
  *
- * If queues share the places of their delays, their count is an upper bound. When nothing else is left of a queue, it
- * browses the delayed messages for letters of this redrive. Browsing holds messages for a moment, so it counts
+ * If queues keep delayed messages in a common place, the count is an upper bound. When a queue has no other messages left,
+ * this browses the delayed messages for letters of this redrive. Browsing holds messages for a moment, so this counts
  * first.
  */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
@@ -13,11 +13,13 @@ import { browse } from "../../delayed/internal/browse.ts"
 
 /** The messages in the queues that were redriven to. */
 export interface Waiting {
-  /** An upper bound: the messages that the broker counts, including delayed ones of other queues that share their place. */
+  /**
+   * An upper bound: all messages that the broker counts, including delayed messages of other queues in the same place.
+   */
   readonly counted: number
   /** The messages that are known to be in these queues. */
   readonly own: number
-  /** Whether it counts all messages: ready, in flight and delayed, in every part of the broker. */
+  /** Whether the count includes all messages: ready, in flight and delayed, in every part of the broker. */
   readonly isWhole: boolean
 }
 
@@ -29,7 +31,7 @@ const pause = 5000
 
 const nothing: Waiting = { counted: 0, own: 0, isWhole: true }
 
-/** `isOurs` recognizes the letters of this redrive. */
+/** Makes the count. `isOurs` recognizes the letters of this redrive. */
 export const make = (
   { admin, capabilities }: Pick<Broker.Service, "admin" | "capabilities">,
   isOurs: (message: Metadata.Metadata) => boolean
@@ -37,7 +39,7 @@ export const make = (
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    /** The result of the last time each queue was browsed. */
+    /** The result of the last browse of each queue. */
     const looks = new Map<string, { readonly at: number; readonly found: Waiting }>()
 
     /** Returns how many delayed messages are letters of this redrive. */

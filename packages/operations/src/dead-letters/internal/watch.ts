@@ -1,7 +1,7 @@
 /**
  * Watches the dead-letter queues to which letters may come back, and the queues that they were redriven to.
  *
- * Browsing hides letters from other readers, and some brokers count it as a delivery. So it counts first, and
+ * Browsing hides letters from other readers, and some brokers count it as a delivery. So the watch counts first, and
  * browses only if a queue has grown, or if the broker cannot count.
  */
 import type { Broker, BrokerError } from "@requeue/core"
@@ -17,15 +17,17 @@ export interface Watch {
   /** Call it when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
-   * Browses the dead-letter queues that have grown, with pauses in between. The last time of a stage it does so at once,
-   * also if letters are missing, which may hide as many new ones.
+   * Browses the dead-letter queues that have grown, with pauses in between. At the end of a stage it browses at once, also
+   * if letters are missing: missing letters may hide as many new ones.
    */
   readonly look: (isLast: boolean) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Counts the messages where letters were redriven to. */
+  /** Counts the messages in the queues that letters were redriven to. */
   readonly waiting: Waiting.Count
-  /** Letters that arrived in a dead-letter queue since the watch began, and that were not browsed. */
+  /**
+   * Returns the number of letters that arrived in a dead-letter queue since the watch began, and that were not browsed.
+   */
   readonly unseen: () => number
-  /** An upper bound of the letters that arrived in the dead-letter queues since they were last browsed. */
+  /** Returns an upper bound of the letters that arrived in the dead-letter queues since the last browse. */
   readonly fresh: () => number
 }
 
@@ -34,22 +36,25 @@ const pause = 5000
 
 interface Place {
   readonly queue: string
-  /** Letters in the queue when the watch began, without the redriven ones; `undefined` if the broker cannot count. */
+  /**
+   * The number of letters in the queue when the watch began, without the redriven letters; `undefined` if the broker cannot
+   * count.
+   */
   base: number | undefined
-  /** The letters when it was last browsed. */
+  /** The number of letters at the last browse. */
   known: number | undefined
-  /** Letters that have arrived since the watch began. */
+  /** The number of letters that have arrived since the watch began. */
   come: number
   unseen: number
-  /** Letters that have arrived since it was last browsed. */
+  /** The number of letters that have arrived since the last browse. */
   fresh: number
-  /** Whether another reader held letters when it was last browsed, so browsing again may show more. */
+  /** Whether another reader held letters at the last browse, so another browse may show more. */
   isHidden: boolean
-  /** When it was last browsed. */
+  /** The time of the last browse. */
   at: number
 }
 
-/** `queues` are the dead-letter queues; the redrive takes its letters from the first one. */
+/** Makes the watch. `queues` are the dead-letter queues; the redrive takes its letters from the first of them. */
 export const make = (
   broker: Broker.Service,
   queues: ReadonlyArray<string>,
@@ -74,7 +79,7 @@ export const make = (
       })
     yield* add(queues)
 
-    /** Browses the letters of a queue, whose number was counted. */
+    /** Browses the letters of a queue whose number was counted. */
     const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
         let browsed = 0
@@ -121,6 +126,8 @@ export const make = (
     }
   })
 
-/** The letters of a queue, including those that a reader holds; `undefined` if the broker does not count. */
+/**
+ * Returns the number of letters in a queue, including those that a reader holds; `undefined` if the broker does not count.
+ */
 const lettersIn = ({ inFlight = 0, isRead, ready }: Broker.Counts): number | undefined =>
   ready === undefined ? undefined : ready + (isRead === false ? 0 : inFlight)

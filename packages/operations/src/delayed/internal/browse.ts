@@ -2,17 +2,17 @@
 import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
-/** The progress of a browser. */
+/** How far browsing has come. */
 export interface Browsed {
-  /** Messages of the queue that the broker has shown. */
+  /** The number of messages of the queue that the broker has shown. */
   readonly browsed: number
   /** Whether the broker has shown every message that was delayed during the whole call. */
   readonly isWhole: boolean
 }
 
-/** The result of a removal. */
+/** The result of a purge. */
 export interface Purged extends Browsed {
-  /** Messages that were removed; in a dry run, those that would be. */
+  /** The number of removed messages; in a dry run, of those that would be removed. */
   readonly removed: number
 }
 
@@ -26,7 +26,7 @@ const unsupported = (
     queue,
     reason: "Unsupported",
     detail: "the broker cannot show messages that wait for their delay",
-    remedy: "Wait until they are due. requeue status shows their number if the broker counts them"
+    remedy: "Wait until the messages are due. requeue status shows their number if the broker counts them"
   })
 
 /** The most messages to browse, in all and per page. */
@@ -68,7 +68,7 @@ export const browse = (
     }
   }).pipe(Effect.scoped)
 
-/** The error of a removal whose filter threw. */
+/** Returns the error of a purge whose filter threw. */
 const stopped = (cause: unknown, queue: string, removed: number): Error => {
   const { message, name } = Failure.summarize(cause)
   const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`

@@ -14,18 +14,21 @@ export interface Scenario {
   readonly rate: number
   /** The length of the outage, which begins with the simulation. */
   readonly outage: number
-  /** The share of handler runs that fail while it lasts, above 0 and up to 1. Default: 1. */
+  /** The share of handler runs that fail during the outage, above 0 and up to 1. Default: 1. */
   readonly share?: number | undefined
   readonly handlerTime: number
   readonly concurrency: number
   readonly seed: number
 }
 
-/** The outage to ask about. Times are in milliseconds. */
+/** The question that a simulated outage answers. Times are in milliseconds. */
 export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
-  /** Handlers at a time. Default: the consumer's `concurrency`; without one, twice as many as the rate needs. */
+  /**
+   * The number of handlers that run at a time. Default: the consumer's `concurrency`; without that option, twice as many as
+   * the rate needs.
+   */
   readonly concurrency?: number | undefined
-  /** The form of the consumer's backoff, or `off`. Default: that of its options. */
+  /** The form of the consumer's backoff, or `off`. Default: the form in the consumer's options. */
   readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff["form"] | "off" | undefined
 }
 
@@ -36,7 +39,7 @@ export interface Refusal {
   readonly remedy: string
 }
 
-/** The backoff to simulate: the consumer's own if it has the requested form. */
+/** Returns the backoff to simulate: the consumer's own if it has the requested form. */
 const backoffOf = (
   asked: Question["consumerBackoff"],
   own: ConsumerBackoff.ConsumerBackoff = ConsumerBackoff.off
@@ -47,7 +50,7 @@ const backoffOf = (
     : ConsumerBackoff.make({ form: asked })
 }
 
-/** The most messages in one simulated outage, by default. */
+/** The default for the largest number of messages in one simulated outage. */
 export const maxMessages = 1_000_000
 
 /**
@@ -75,7 +78,7 @@ export const scenario = (
     return {
       field: "concurrency",
       detail: `${concurrency} ${concurrency === 1 ? "handler" : "handlers"} of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
-      remedy: `Give more than ${needed}`
+      remedy: `Set concurrency above ${needed}`
     }
   }
   const { rateLimit, retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
@@ -83,7 +86,7 @@ export const scenario = (
     return {
       field: "rate",
       detail: `a rate limit of ${rateLimit.max} runs in ${Delay.format(rateLimit.per)} cannot keep up with ${rate} messages a second`,
-      remedy: `Give less than ${(rateLimit.max * 1000) / rateLimit.per}, or raise rateLimit`
+      remedy: `Set rate below ${(rateLimit.max * 1000) / rateLimit.per}, or raise rateLimit`
     }
   }
   const messages = Math.round((rate * outage) / 1000)
@@ -91,7 +94,7 @@ export const scenario = (
     return {
       field: "rate",
       detail: `${messages} messages in one outage are too many to simulate`,
-      remedy: "Give a lower rate, and multiply the result"
+      remedy: "Simulate a lower rate, and multiply the result"
     }
   }
   return {

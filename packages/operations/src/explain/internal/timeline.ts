@@ -1,4 +1,6 @@
-/** A queue of events in the order of their times; of those with the same time, the one that was planned first comes first. */
+/**
+ * A queue of events in the order of their times. Of events with the same time, the one that was planned first comes first.
+ */
 import { Heap } from "@requeue/core/port"
 
 /** Times are in milliseconds, from 0. */

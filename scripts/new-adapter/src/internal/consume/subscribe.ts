@@ -4,9 +4,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Consumer } from "../client.ts"
 import { declare } from "../declare/declare.ts"
-import { type Receipt, settle } from "../settle/settle.ts"
+import { make as settling, type Receipt } from "../settle/settle.ts"
 import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"
+import { extend } from "./extend.ts" // leased
 import { toDelivery } from "./toDelivery.ts"
 
 /** The number of messages remembered because their copy is stored. */
@@ -19,7 +20,8 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* declare([queue, ...deadLetterQueues], tools)
-    const fork = Effect.runForkWith(yield* Effect.context())
+    const run = Effect.runForkWith(yield* Effect.context())
+    const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const copied = BoundedMap.make<true>(copiedLimit)
     const onMessage = (received: Receipt["received"]): void => {
       if (copied.has(received.id)) {
@@ -37,9 +39,9 @@ export const subscribe = (
     )
     return {
       credit: consumer.credit,
-      settle: (requests) => settle(requests, { ...tools, consumer, copied, queue }),
-      // Acme has no leases. For a broker that has them, this renews those of the deliveries.
-      extend: () => Effect.succeed([]),
+      settle: settling({ ...tools, consumer, copied, fork, queue }),
+      extend: () => Effect.succeed([]), // unleased
+      extend: (deliveries) => extend(deliveries, consumer, queue, tools), // leased
       identify: ({ receipt }) => (receipt as Receipt).received.id // onMessage made it
     }
   })

@@ -4,12 +4,16 @@ import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 /**
  * - `Remove`: the message is done.
  * - `Requeue`: Acme delivers it again at once.
- * - `Copy`: publish the copy; when that is confirmed, remove the original.
  */
-export type Command =
-  | { readonly _tag: "Remove" }
-  | { readonly _tag: "Requeue" }
-  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
+export type Direct = { readonly _tag: "Remove" } | { readonly _tag: "Requeue" }
+
+/** Publishes a copy, and removes the original when the copy is stored. */
+export interface Copy {
+  readonly _tag: "Copy"
+  readonly outgoing: Outgoing.Outgoing
+}
+
+export const remove: Direct = { _tag: "Remove" }
 
 /**
  * Every retry is a copy, which works on each broker that can delay published messages. If Acme can delay the original, let a
@@ -20,11 +24,11 @@ export const toCommand = (
   settlement: Settlement.Settlement,
   queue: string,
   now: number
-): Command => {
+): Direct | Copy => {
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
-      return { _tag: "Remove" }
+      return remove
     case "Retry":
       return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
     case "DeadLetter":

@@ -1,14 +1,16 @@
 /** Calls tell whether SQS can be reached. */
 import { Connection } from "@requeue/core/port"
 import { assert, test } from "vitest"
-import { telling } from "../src/internal/telling.ts"
+import type { Client } from "../src/internal/client.ts"
+import { reporting } from "../src/internal/reporting.ts"
 
 test("SQS is down because of the last call that it did not answer, until it answers one, even with a refusal", async () => {
   let time = 0
   const reach = Connection.track("up", () => ++time)
-  const call = telling(reach, undefined)
   const failing = async (cause: Error) => {
-    await call(() => Promise.reject(cause)).catch(() => {})
+    const client: Pick<Client, "getQueueUrl"> = { getQueueUrl: () => Promise.reject(cause) }
+    const { getQueueUrl } = reporting(client as Client, reach) // The call that is made.
+    await getQueueUrl({ QueueName: "q" }).catch(() => {})
     return reach.current()
   }
   const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9324"), { code: "ECONNREFUSED" })

@@ -34,15 +34,17 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "deletes an original before its copy is stored",
     kills: "a dead letter's copy that the broker refuses before its subscription ends leaves its original there",
     file: "settle/settle.ts",
-    text: "const results = [...(yield* publisher.publish(items))]",
-    replacement: "yield* remove(requests)\n        const results = [...(yield* publisher.publish(items))]"
+    text: "      end(claims, done, publisher.publish(items))",
+    replacement: "      for (const claim of claims) done(claim)\n      end(claims, done, publisher.publish(items))"
   },
   {
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "yield* remove(stored.map((index) => requests[index]!))",
-    replacement: "yield* remove([])"
+    text: "calls.deleteMessages(deletes.map(handleOf))",
+    replacement: `calls.deleteMessages(
+        deletes.filter(({ settlement: { _tag } }) => _tag !== "DeadLetter").map(handleOf)
+      )`
   },
   {
     name: "does not extend leases",
@@ -105,8 +107,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a delivery twice",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "settle/settle.ts",
-    text: "receiptOf(request.delivery).isSettling = true",
-    replacement: ""
+    text: "    receipt.isSettling = true\n    if (!isExpired",
+    replacement: "    if (!isExpired"
   },
   {
     name: "does not tell the group of a message",
@@ -121,5 +123,41 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/subscribe.ts",
     text: "Math.min(maxBatchSize, Limits.batch)",
     replacement: "1"
+  },
+  {
+    name: "puts the error of a refused delete at another place of its batch",
+    kills: "the error of a refused delete is that of its delivery, where copies of others were refused before",
+    file: "settle/settle.ts",
+    text: `=== "rejected") results[index] = error`,
+    replacement: `=== "rejected") results[position] = error`
+  },
+  {
+    name: "reads failed entries by their order, not by their ids",
+    kills: "the error of a refused ack is that of its delivery",
+    file: "src/internal/batchCall.ts",
+    text: 'const place = typeof id === "string" ? ids.indexOf(id) : -1',
+    replacement: "const place = objectsIn(answer, list).indexOf(entry)"
+  },
+  {
+    name: "decodes base64 as far as it goes",
+    kills: "a body that is marked base64 and is not: its dead letter has the text, and no handler runs",
+    file: "src/internal/wire.ts",
+    text: `return bytes.toString("base64") === text ? bytes : undefined`,
+    replacement: "return bytes"
+  },
+  {
+    name: "takes a body that is marked empty for empty",
+    kills: "a body that is marked empty and is not: its dead letter has the text, and no handler runs",
+    file: "src/internal/wire.ts",
+    text: `text === "" || text === emptyBody ? new Uint8Array() : undefined`,
+    replacement: "new Uint8Array()"
+  },
+  {
+    name: "looks at all that is in flight for each arrival",
+    kills: "an arrival costs the same, however much is in flight",
+    file: "consume/inFlight.ts",
+    text: "if (remembered.settled.has(MessageId)) {",
+    replacement:
+      "const isHeld = deliveries().some((each) => Receipt.receiptOf(each).messageId === MessageId)\n      if (!isHeld && remembered.settled.has(MessageId)) {"
   }
 ]
