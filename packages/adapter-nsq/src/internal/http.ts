@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../NsqOptions.ts"
 import type { HttpInterface } from "./address.ts"
-import type { Driver } from "./client.ts"
+import type { Driver } from "./driver.ts"
 import type { HttpResponse } from "./httpClient.ts"
 import { type ErrorContext, timedOut, toBrokerError } from "./toBrokerError.ts"
 
@@ -38,7 +38,7 @@ interface JsonResponse {
   readonly date: number | undefined
 }
 
-/** What a request needs: the driver, and its time limit in milliseconds. */
+/** The driver, and the time limit of its requests. */
 export interface Access {
   readonly driver: Pick<Driver, "ask">
   readonly settings: Pick<Settings, "requestTimeout">

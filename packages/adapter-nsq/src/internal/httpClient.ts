@@ -5,6 +5,7 @@ import { type IncomingMessage, request as requestPlain } from "node:http"
 import { request as requestSecure } from "node:https"
 import type { HttpInterface } from "./address.ts"
 
+/** A response. */
 export interface HttpResponse {
   readonly status: number
   readonly body: string
@@ -14,8 +15,11 @@ export interface HttpResponse {
   readonly date: number | undefined
 }
 
+/** The rest of a request. */
 export interface RequestOptions {
+  /** The request's method. It has no body. */
   readonly method: "GET" | "POST"
+  /** Cancels the request. */
   readonly signal: AbortSignal
 }
 

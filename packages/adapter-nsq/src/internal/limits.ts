@@ -1,6 +1,6 @@
 /** The limits of one nsqd, and the lowest limits of several. Pure. */
 import type { Settings } from "../NsqOptions.ts"
-import type { Identity } from "./client.ts"
+import type { Identity } from "./driver.ts"
 
 /** Times in milliseconds, sizes in bytes. */
 export interface Limits {

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
+import type { Network } from "../../src/servers/nsq/index.ts"
 import { type Settings, world, type World } from "./harness.ts"
 import { placesOf } from "./queues.ts"
 
@@ -102,4 +103,14 @@ export const events = () => {
   const of = <Tag extends Event.Event["_tag"]>(tag: Tag) =>
     all.filter((event): event is Extract<Event.Event, { readonly _tag: Tag }> => event._tag === tag)
   return { of, tags: () => all.map(({ _tag }) => _tag), onEvent: (event: Event.Event) => void all.push(event) }
+}
+
+/** Records the commands that pass. */
+export const recorded = (network: Network.Network) => {
+  const all: Array<Network.Passing> = []
+  network.failNext("refused", (passing) => {
+    all.push(passing)
+    return false
+  })
+  return (...names: ReadonlyArray<string>) => all.filter(({ command: { name } }) => names.includes(name))
 }

@@ -16,11 +16,14 @@ export interface Settings {
   readonly nodes?: number
   /** How the adapter finds them. Default: by their addresses. */
   readonly by?: "address" | "nsqlookupd"
-  readonly flags?: Partial<Flags.Flags>
+  /** Of all nsqd, or of each by its number. */
+  readonly flags?: Partial<Flags.Flags> | ((index: number) => Partial<Flags.Flags>)
   readonly version?: string
   /** Receives what happens to messages. Default: nothing does. */
   readonly report?: Facts.Report
   readonly options?: NsqOptions.Options
+  /** The chance of the servers. Default: always the same. */
+  readonly seed?: string
 }
 
 /** Simulated servers, and how to reach them. */
@@ -46,18 +49,26 @@ export const world = ({
   nodes = 1,
   options = {},
   version = "1.3.0",
-  report = () => {}
+  report = () => {},
+  seed = "nsq"
 }: Settings = {}) =>
   Effect.gen(function* () {
-    const host = yield* Random.withSeed(Host.make, "nsq")
+    const host = yield* Random.withSeed(Host.make, seed)
     const network = Network.make(host)
-    const found = (topic: string): ReadonlyArray<string> => lookupd?.channels(topic) ?? []
-    let lookupd: Lookupd.Lookupd | undefined
+    const found = (topic: string): ReadonlyArray<string> => lookupd.channels(topic)
+    const numbers = Nsqd.numbering()
     const nsqd = Array.from({ length: nodes }, (_, index) =>
-      Nsqd.make(host, { name: `n${index}`, version, flags, lookup: found, report })
+      Nsqd.make(host, {
+        name: `n${index}`,
+        version,
+        flags: typeof flags === "function" ? flags(index) : flags,
+        lookup: found,
+        report,
+        numbers
+      })
     )
     for (const each of nsqd) network.add(each, `${each.name}:4150`, `http://${each.name}:4151`)
-    lookupd = Lookupd.make(
+    const lookupd: Lookupd.Lookupd = Lookupd.make(
       host,
       nsqd.map((each) => ({ nsqd: each, host: each.name, port: 4150, httpPort: 4151 }))
     )

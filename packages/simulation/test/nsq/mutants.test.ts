@@ -1,9 +1,10 @@
 /** The adapter, broken in one place at a time: the case that a mutant names fails, and passes on the adapter as it is. */
 import type { NsqBroker } from "@requeue/adapter-nsq"
-import { Mutant } from "@requeue/conformance"
+import { Mutant, type Suite } from "@requeue/conformance"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import { assert, describe, test } from "vitest"
 import { layer } from "./harness.ts"
 import { patches } from "./mutants.ts"
@@ -29,6 +30,10 @@ const timed = (report: (taken: number) => void) =>
     )
   )
 
+/** The same chance each time. */
+const verdictOf = (patch: Mutant.Patch, of: Suite.Options): Promise<Mutant.Verdict> =>
+  Effect.runPromise(Random.withSeed(Mutant.run(patch, of), "nsq"))
+
 describe("every patch of the adapter is found by the case that it names", () => {
   test.each(patches.map((patch) => [patch.name, patch] as const))("%s", async (_, patch) => {
     let taken = 0
@@ -36,12 +41,12 @@ describe("every patch of the adapter is found by the case that it names", () => 
       layer(),
       timed((millis) => (taken = millis))
     )
-    assert.deepStrictEqual(await Effect.runPromise(Mutant.run(patch, { ...options, layer: sound })), {
+    assert.deepStrictEqual(await verdictOf(patch, { ...options, layer: sound }), {
       _tag: "Survived",
       outcome: { _tag: "Passed" }
     })
     const { make } = await broken(patch)
     const mutant = { ...options, layer: layer({}, make), timeout: limitOf(taken) }
-    assert.strictEqual((await Effect.runPromise(Mutant.run(patch, mutant)))._tag, "Killed")
+    assert.strictEqual((await verdictOf(patch, mutant))._tag, "Killed")
   })
 })

@@ -106,13 +106,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: ""
   },
   {
-    name: "keeps the credit of deliveries whose connection is lost",
-    kills: "what handlers still have of a lost connection takes room: no more is held than before",
-    file: "consume/session.ts",
-    text: "session)\n      membership?.leave()",
-    replacement: "session)"
-  },
-  {
     name: "purges only where something is delayed",
     kills: "a purge removes waiting messages, and returns their number",
     file: "inspect/admin.ts",
@@ -213,6 +206,70 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/remembered.ts",
     text: "if (isSecond(receipt)) finished.delete(nonce)\n      else finished.set(nonce, session.node)",
     replacement: "finished.set(nonce, session.node)"
+  },
+  {
+    name: "keeps the credit of deliveries whose connection is lost",
+    kills: "after a lost connection a consumer has all its credit again, less what its handlers still have",
+    file: "consume/session.ts",
+    text: "session)\n      membership?.leave()",
+    replacement: "session)"
+  },
+  {
+    name: "knows a message by its id, in whatever topic",
+    kills: "a copy that has the id of a message in another topic runs all the same",
+    file: "consume/remembered.ts",
+    text: "const found = known.get(topic)?.get(node)",
+    replacement: "const found = [...known.values()][0]?.get(node)"
+  },
+  {
+    name: "trusts nsqd to keep a delay over its restart",
+    kills: "a delayed send comes no earlier, and as the first attempt, although nsqd restarts in order meanwhile",
+    file: "consume/toDelivery.ts",
+    text: "deferred === undefined ? metadata.notBefore : dueOf(stored, deferred, metadata, context)",
+    replacement: "deferred === undefined ? metadata.notBefore : 0"
+  },
+  {
+    name: "forgets when a requeued message is due",
+    kills: "a retry that is native comes no earlier, and is counted once, although nsqd restarts in order meanwhile",
+    file: "consume/remembered.ts",
+    text: "requeued: (source, due) => messagesOf(source).due.set(source.id, due)",
+    replacement: "requeued: () => {}"
+  },
+  {
+    name: "publishes retries to all channels of the topic",
+    kills: "a retry that is exact in one channel is not seen by another",
+    file: "internal/names.ts",
+    text: 'topic: own(queue, "retry", isEphemeral(queue) ? ephemeral : "")',
+    replacement: "topic: queue.topic"
+  },
+  {
+    name: "stays with a subscription that nsqd has forgotten",
+    kills: "a subscription that nsqd has forgotten with its topic is made again",
+    file: "consume/sessions.ts",
+    text: "if (!found && isTrusted)",
+    replacement: "if (false)"
+  },
+  {
+    name: "leaves a subscription that nsqd has never listed",
+    kills: "a subscription that nsqd has never listed stays: its HTTP interface may be that of another",
+    file: "consume/sessions.ts",
+    text: "if (!found && isTrusted)",
+    replacement: "if (!found)"
+  },
+  {
+    name: "lets nsqd cut a long delay",
+    kills:
+      "a delay beyond the longest of nsqd is kept in hops: the handler runs again not before, as the second attempt",
+    file: "settle/toCommand.ts",
+    text: 'retry === "native" && delay <= cap && deliveries < countLimit',
+    replacement: 'retry === "native" && deliveries < countLimit'
+  },
+  {
+    name: "writes an envelope around every body",
+    kills: 'envelope: "never" leaves the body bare for others, and keeps the history of a dead letter',
+    file: "publish/toPublication.ts",
+    text: 'if (envelope === "never" && !target.isOwn) {',
+    replacement: "if (false) {"
   }
 ]
 

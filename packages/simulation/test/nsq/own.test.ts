@@ -3,10 +3,13 @@ import type { NsqBroker } from "@requeue/adapter-nsq"
 import { describe, expect, test } from "vitest"
 import { run } from "./Bench.ts"
 import { ownPatches, planted } from "./mutants.ts"
+import * as Connections from "./connectionCases.ts"
+import * as Modes from "./modeCases.ts"
 import * as Own from "./ownCases.ts"
 import * as Planted from "./plantedCases.ts"
+import * as Traps from "./trapCases.ts"
 
-const cases = [...Own.cases, ...Planted.cases]
+const cases = [...Own.cases, ...Connections.cases, ...Planted.cases, ...Traps.cases, ...Modes.cases]
 
 describe("NSQ's own", () => {
   test.each(cases.map((each) => [each.name, each] as const))("%s", (_, each) => run(each))
@@ -19,6 +22,10 @@ describe("every patch of this adapter is found by its own case that it names", (
     )
     const [found, ...others] = cases.filter(({ name }) => name === patch.kills)
     expect([patch.kills, found?.name, others.length]).toEqual([patch.kills, patch.kills, 0])
-    await expect(run(found!, adapter.NsqBroker.make)).rejects.toThrow()
+    const end = run(found!, adapter.NsqBroker.make).then(
+      () => "survived",
+      () => "died"
+    )
+    await expect(end).resolves.toBe("died")
   })
 })

@@ -14,7 +14,9 @@ const skewed = <A, E, R>(skew: { by: number }, program: Effect.Effect<A, E, R>):
     const millis = () => clock.currentTimeMillisUnsafe() + skew.by
     const nanos = () => clock.currentTimeNanosUnsafe() + BigInt(skew.by) * 1_000_000n
     return Effect.provideService(program, Clock.Clock, {
-      ...clock,
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
+      sleep: (duration) => clock.sleep(duration),
       currentTimeMillisUnsafe: millis,
       currentTimeMillis: Effect.sync(millis),
       currentTimeNanosUnsafe: nanos,

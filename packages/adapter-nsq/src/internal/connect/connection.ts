@@ -6,13 +6,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
-import type * as Client from "../client.ts"
+import type * as Driver from "../driver.ts"
 import type { ConnectionCount } from "./connectionCount.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
 /** One connection, from its opening to its end. */
 export interface Live {
-  readonly connection: Client.Connection
+  readonly connection: Driver.Connection
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
 }
@@ -27,7 +27,7 @@ const missedHeartbeats = 2.5
  * Opens a connection. After `connectTimeout` fails with `ConnectionFailed` and aborts the signal; a connection that
  * opens later is destroyed.
  */
-export const open = <C extends Client.Connection>(
+export const open = <C extends Driver.Connection>(
   context: ErrorContext,
   { connectTimeout }: Settings,
   connect: (signal: AbortSignal) => Promise<C>

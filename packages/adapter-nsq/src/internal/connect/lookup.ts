@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Discovered, Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort, type HttpInterface, isHost, isPort } from "../address.ts"
-import type { Driver } from "../client.ts"
+import type { Driver } from "../driver.ts"
 import * as Http from "../http.ts"
 
 /** The answers of all nsqlookupd. */

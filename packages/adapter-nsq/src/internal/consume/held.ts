@@ -1,5 +1,5 @@
 /** The held deliveries of a session: neither settled, nor being settled, nor lost. */
-import type { Identity } from "../client.ts"
+import type { Identity } from "../driver.ts"
 import type { Receipt } from "./receipt.ts"
 
 /** `take` and `untake` return `false` for a lost delivery, and call `onLost` if it was held. */

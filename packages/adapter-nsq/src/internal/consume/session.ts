@@ -1,7 +1,7 @@
 /** One connection that receives the messages of a channel, from its opening to its end. */
 import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
-import type { Connection } from "../client.ts"
+import type { Connection } from "../driver.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { told } from "../native.ts"

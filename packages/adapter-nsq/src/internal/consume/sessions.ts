@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
-import type * as Client from "../client.ts"
+import type * as Driver from "../driver.ts"
 import * as Connection from "../connect/connection.ts"
 import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
@@ -21,7 +21,7 @@ import type { Decoded, Frame } from "./toDelivery.ts"
 
 export interface SessionsDependencies {
   readonly settings: Settings
-  readonly driver: Client.Driver
+  readonly driver: Driver.Driver
   readonly nodes: Nodes
   /** The lease requested from every nsqd, in milliseconds. */
   readonly messageTimeout: number
@@ -76,7 +76,7 @@ export const connect = (
     /** Empty until the connection is open; nsqd sends no message before. */
     const opened: { session?: Session.Session } = {}
 
-    const on: Client.Listener = {
+    const on: Driver.Listener = {
       message: (payload) => opened.session?.receive(payload),
       refused: (text) => {
         const { session } = opened

@@ -3,7 +3,7 @@ import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Plan } from "../../NsqPlan.ts"
 import type { HttpInterface } from "../address.ts"
-import type * as Client from "../client.ts"
+import type * as Driver from "../driver.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Known from "../connect/known.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -34,7 +34,7 @@ type Asking = Pick<Known.KnownDependencies, "driver" | "settings">
 /** Why nsqd refuses a command; `undefined` if it accepts it. */
 type Refusal = string | undefined
 
-const ignoring: Client.Listener = { message: () => {}, refused: () => {}, closed: () => {} }
+const ignoring: Driver.Listener = { message: () => {}, refused: () => {}, closed: () => {} }
 
 const maySubscribe = ({ driver, settings }: Asking, { address, name }: Node, { channel, topic }: Queue) =>
   Connection.open({ operation: "verify", node: name }, settings, (signal) =>

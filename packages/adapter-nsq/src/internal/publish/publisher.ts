@@ -10,7 +10,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Settings } from "../../NsqOptions.ts"
-import type * as Client from "../client.ts"
+import type * as Driver from "../driver.ts"
 import * as Connection from "../connect/connection.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
@@ -65,7 +65,7 @@ export const open = (
     deadlines,
     driver,
     settings
-  }: { readonly settings: Settings; readonly driver: Client.Driver; readonly deadlines: Deadlines.Deadlines }
+  }: { readonly settings: Settings; readonly driver: Driver.Driver; readonly deadlines: Deadlines.Deadlines }
 ): Effect.Effect<Publisher, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
@@ -92,7 +92,7 @@ const isPartial = ({ message }: Error): boolean => message.startsWith("E_MPUB_FA
 
 const make = (
   node: Node,
-  connection: Client.PublishingConnection,
+  connection: Driver.PublishingConnection,
   gone: Deferred.Deferred<void>,
   nodes: Nodes,
   deadlines: Deadlines.Deadlines

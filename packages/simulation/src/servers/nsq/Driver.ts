@@ -2,9 +2,9 @@
 import type { Address, Connection, Driver, Identity, Listener, Settings } from "@requeue/adapter-nsq/driver"
 import * as Commands from "./Commands.ts"
 import type * as Network from "./Network.ts"
-import type { Frame } from "./Session.ts"
+import type { Frame } from "./Outbox.ts"
 
-/** What nsqjs calls back with when a connection ends before an answer. */
+/** The text of nsqjs for a publish whose connection ended before the answer. */
 const closedText = "nsqd connection closed"
 
 /** The text of a connection that ended without an error. */
@@ -23,13 +23,13 @@ const later = <A>({ host }: Network.Network, signal: AbortSignal, run: () => A):
       try {
         if (!signal.aborted) resolve(run())
       } catch (error) {
-        reject(error as Error) // the network throws errors
+        reject(error instanceof Error ? error : new Error(String(error)))
       }
     })
   })
 
 const identityOf = (text: string): Identity => {
-  const answer = JSON.parse(text) as Readonly<Record<string, unknown>> // nsqd's answer
+  const answer = JSON.parse(text) as Readonly<Record<string, unknown>> // nsqd answers an object
   return {
     version: String(answer["version"]),
     maxRdyCount: Number(answer["max_rdy_count"]),
@@ -57,7 +57,7 @@ interface Opening {
   readonly address: Address
   readonly messageTimeout: number | undefined
   /** The command after `IDENTIFY`, if any. */
-  readonly then: Commands.Command | undefined
+  readonly next: Commands.Command | undefined
   readonly on: Listener
   /** nsqd's answers to publishes; an error after which it has closed the connection. */
   readonly answered: (error: Error | null) => void
@@ -67,7 +67,7 @@ interface Opening {
 // Long, because its functions share the state of one connection, as in the real driver.
 const open = async (
   network: Network.Network,
-  { address, answered, clientId, messageTimeout, on, settings, then }: Opening,
+  { address, answered, clientId, messageTimeout, on, settings, next }: Opening,
   signal: AbortSignal
 ): Promise<Connection & { readonly publish: (command: Commands.Command) => void }> => {
   const { host } = network
@@ -97,8 +97,8 @@ const open = async (
   const responded = (text: string): void => {
     if (identity === undefined) {
       identity = identityOf(text)
-      if (then === undefined) ready()
-      else link?.write(then)
+      if (next === undefined) ready()
+      else link?.write(next)
     } else if (!isReady) ready()
     else if (text === "CLOSE_WAIT") stopped()
     else answered(null)
@@ -166,8 +166,8 @@ export const make = (network: Network.Network, process = "client"): Driver => {
 
   return {
     subscribe: (settings, address, { channel, messageTimeout, topic }, on, signal) => {
-      const then = { name: "SUB", args: [topic, channel], body: Buffer.alloc(0) }
-      const request = { clientId: nextId(), settings, address, messageTimeout, then, on, answered: () => {} }
+      const next = { name: "SUB", args: [topic, channel], body: Buffer.alloc(0) }
+      const request = { clientId: nextId(), settings, address, messageTimeout, next, on, answered: () => {} }
       return open(network, request, signal)
     },
     connectPublisher: async (settings, address, closed, signal) => {
@@ -178,7 +178,7 @@ export const make = (network: Network.Network, process = "client"): Driver => {
         settings,
         address,
         messageTimeout: settings.messageTimeout,
-        then: undefined,
+        next: undefined,
         on: {
           ...ignore,
           closed: (error) => {

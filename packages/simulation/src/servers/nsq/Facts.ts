@@ -1,4 +1,4 @@
-/** What an nsqd reports of its messages to a listener, such as the history of a simulation. */
+/** Facts about the messages of an nsqd, for a listener such as the history of a simulation. */
 import type { Message } from "./Messages.ts"
 
 /** A delivery of a message. Its frame names the nsqd's id and attempts; the client is one connection. */

@@ -22,14 +22,11 @@ export interface Response {
   readonly date: number | undefined
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
+type Result = Pick<Response, "status" | "body">
 
-const ok: Answer = { status: 200, body: "" }
-const json = (value: unknown): Answer => ({ status: 200, body: JSON.stringify(value) })
-export const failed = (status: number, message: string): Answer => ({ status, body: JSON.stringify({ message }) })
+const ok: Result = { status: 200, body: "" }
+const json = (value: unknown): Result => ({ status: 200, body: JSON.stringify(value) })
+export const failed = (status: number, message: string): Result => ({ status, body: JSON.stringify({ message }) })
 
 const channelOf = (
   { clients, deferred, depth, inFlight, isPaused, messages, name, onDisk, requeues, timeouts }: Statistics,
@@ -61,7 +58,7 @@ const topicOf = (topic: Topic, channel: string | null, withClients: boolean) => 
   }
 }
 
-const stats = (nsqd: Nsqd, query: URLSearchParams): Answer => {
+const stats = (nsqd: Nsqd, query: URLSearchParams): Result => {
   const wanted = query.get("topic")
   const topics = nsqd.topics().filter(({ name }) => wanted === null || name === wanted)
   const withClients = query.get("include_clients") !== "false"
@@ -74,7 +71,7 @@ const stats = (nsqd: Nsqd, query: URLSearchParams): Answer => {
   })
 }
 
-const info = ({ name, startedAt, version }: Nsqd): Answer =>
+const info = ({ name, startedAt, version }: Nsqd): Result =>
   json({
     version,
     broadcast_address: name,
@@ -84,13 +81,13 @@ const info = ({ name, startedAt, version }: Nsqd): Answer =>
     start_time: Math.floor(startedAt() / 1000)
   })
 
-const config = ({ flags }: Nsqd, option: string): Answer => {
+const config = ({ flags }: Nsqd, option: string): Result => {
   const value = configured(flags)[option]
   return value === undefined ? failed(400, "INVALID_OPTION") : json(value)
 }
 
 /** Commands on an existing topic. */
-const onTopic = (nsqd: Nsqd, topic: Topic, action: string): Answer => {
+const onTopic = (nsqd: Nsqd, topic: Topic, action: string): Result => {
   if (action === "delete") nsqd.removeTopic(topic.name)
   else if (action === "empty") topic.empty()
   else topic.pause(action === "pause")
@@ -98,7 +95,7 @@ const onTopic = (nsqd: Nsqd, topic: Topic, action: string): Answer => {
 }
 
 /** Commands on an existing channel. */
-const onChannel = (topic: Topic, name: string, action: string): Answer => {
+const onChannel = (topic: Topic, name: string, action: string): Result => {
   const channel = topic.existing(name)
   if (channel === undefined) return failed(404, "CHANNEL_NOT_FOUND")
   if (action === "delete") topic.removeChannel(name)
@@ -107,7 +104,7 @@ const onChannel = (topic: Topic, name: string, action: string): Answer => {
   return ok
 }
 
-const act = (nsqd: Nsqd, kind: string, action: string, query: URLSearchParams): Answer => {
+const act = (nsqd: Nsqd, kind: string, action: string, query: URLSearchParams): Result => {
   const topicName = query.get("topic")
   if (topicName === null) return failed(400, "MISSING_ARG_TOPIC")
   if (kind === "topic" && action === "create") {
@@ -127,7 +124,7 @@ const act = (nsqd: Nsqd, kind: string, action: string, query: URLSearchParams): 
   return ok
 }
 
-const answer = (nsqd: Nsqd, method: string, { pathname, searchParams: query }: URL): Answer => {
+const answer = (nsqd: Nsqd, method: string, { pathname, searchParams: query }: URL): Result => {
   const [, kind = "", action = ""] = pathname.split("/")
   if (method === "GET" && kind === "stats") return stats(nsqd, query)
   if (method === "GET" && kind === "info") return info(nsqd)
@@ -138,7 +135,7 @@ const answer = (nsqd: Nsqd, method: string, { pathname, searchParams: query }: U
   return failed(404, "NOT_FOUND")
 }
 
-/** Answers a request for a path with its query. */
+/** Results a request for a path with its query. */
 export const request = (nsqd: Nsqd, method: string, path: string): Response => ({
   ...answer(nsqd, method, new URL(path, "http://nsqd")),
   date: Math.floor(nsqd.host.now() / 1000) * 1000

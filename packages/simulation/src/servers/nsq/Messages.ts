@@ -23,12 +23,6 @@ export interface Messages {
   readonly copy: (message: Message) => Message
 }
 
-/** Numbers the copies of all nsqd of a run. */
-export const numbering = (): (() => number) => {
-  let copies = 0
-  return () => ++copies
-}
-
 /**
  * The messages of one topic. As in `guid.go`, ids consist of the time and a sequence, so other topics and other nsqd may
  * have the same ids.

@@ -6,7 +6,8 @@ import type { Command } from "./Commands.ts"
 import * as HttpApi from "./HttpApi.ts"
 import type { Lookupd } from "./Lookupd.ts"
 import type { Nsqd } from "./Nsqd.ts"
-import type { Frame, Session } from "./Session.ts"
+import type { Frame } from "./Outbox.ts"
+import type { Session } from "./Session.ts"
 import * as Wire from "./Wire.ts"
 
 /** The client's end of a connection. */
@@ -20,14 +21,14 @@ export interface Link {
   readonly isAlive: () => boolean
 }
 
-/** What happens on the client's end. */
+/** Events on the client's end. */
 export interface Ends {
   readonly arrived: (frame: Frame) => void
   /** nsqd, or the network, has closed the connection. Not called after `drop`. */
   readonly closed: () => void
 }
 
-/** What a fault does to a command: see `Harness.Failure`. `refused` is for publishes. */
+/** The effect of a fault on a command: see `Harness.Failure`. `refused` is for publishes. */
 export type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its command, or has happened. */
@@ -185,7 +186,7 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
       return HttpApi.request(found.nsqd, method, path)
     },
     cut: (address) => {
-      for (const each of [...connections]) if (address === undefined || each.address === address) each.cut()
+      for (const each of connections) if (address === undefined || each.address === address) each.cut()
     },
     setUnreachable: (address, isUnreachable) => {
       if (!isUnreachable) return void unreachable.delete(address)

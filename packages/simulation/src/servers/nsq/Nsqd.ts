@@ -12,15 +12,17 @@
  * Simplified: TLS, compression and authentication are missing, and nsqd counts a disk exactly after a kill.
  */
 import type { Host } from "../Host.ts"
+import type { Daemon } from "./Daemon.ts"
 import type * as Facts from "./Facts.ts"
 import { defaults, type Flags } from "./Flags.ts"
+import type { Output } from "./Outbox.ts"
 import * as Scan from "./Scan.ts"
 import * as Session from "./Session.ts"
 import * as Topic from "./Topic.ts"
 import { isAtLeast } from "./Versions.ts"
 
 /** An nsqd that may be down. */
-export interface Nsqd extends Session.Daemon {
+export interface Nsqd extends Daemon {
   /** Its `--broadcast-address`. */
   readonly name: string
   readonly startedAt: () => number
@@ -28,7 +30,7 @@ export interface Nsqd extends Session.Daemon {
   readonly existing: (topic: string) => Topic.Topic | undefined
   readonly topics: () => ReadonlyArray<Topic.Topic>
   /** Opens a connection. Call it only while nsqd is up. */
-  readonly connect: (output: Session.Output) => Session.Session
+  readonly connect: (output: Output) => Session.Session
   /** Deletes a topic. Its clients are disconnected at once, and the topic is gone `takes` milliseconds later. */
   readonly removeTopic: (name: string, takes?: number) => void
   /** Ends, and starts again after `away` milliseconds. */
@@ -48,27 +50,34 @@ export interface Options {
   readonly flags?: Partial<Flags>
   /** Receives what happens to its messages. Default: nobody. */
   readonly report?: Facts.Report
-  /** The next number of a copy, and of a delivery. Default: from 1. */
-  readonly numbers?: { readonly copy: () => number; readonly delivery: () => number }
+  /** The numbers of copies and deliveries, which several nsqd may share. Default: from 1. */
+  readonly numbers?: Numbers
   /** Returns the channels that nsqlookupd knows for a topic. Default: none. */
   readonly lookup?: (topic: string) => ReadonlyArray<string>
 }
 
-const counter = (): (() => number) => {
-  let last = 0
-  return () => ++last
+/** Returns the next numbers. */
+export interface Numbers {
+  readonly copy: () => number
+  readonly delivery: () => number
+}
+
+/** Numbers from 1. */
+export const numbering = (): Numbers => {
+  let [copies, deliveries] = [0, 0]
+  return { copy: () => ++copies, delivery: () => ++deliveries }
 }
 
 /** An nsqd without topics, which is up. */
 // Long, because its functions share the topics and connections of one nsqd.
 export const make = (outer: Host, options: Options): Nsqd => {
-  const { lookup = () => [], name, numbers, report = () => {}, version = "1.3.0" } = options
+  const { lookup = () => [], name, numbers = numbering(), report = () => {}, version = "1.3.0" } = options
   const flags = { ...defaults, ...options.flags }
   let ahead = 0
   const host: Host = { ...outer, now: () => outer.now() + ahead }
   const scan = Scan.make(host, flags)
   const topics = new Map<string, Topic.Topic>()
-  const connections = new Set<Session.Output>()
+  const connections = new Set<Output>()
   const onChange = new Set<() => void>()
   let [isUp, startedAt] = [true, host.now()]
   let trouble: string | undefined
@@ -83,8 +92,8 @@ export const make = (outer: Host, options: Options): Nsqd => {
     scan,
     report,
     nsqd: name,
-    number: numbers?.delivery ?? counter(),
-    copies: numbers?.copy ?? counter(),
+    number: numbers.delivery,
+    copies: numbers.copy,
     passesDeferred: isAtLeast(version, "1.3.0")
   }
 
@@ -92,11 +101,11 @@ export const make = (outer: Host, options: Options): Nsqd => {
     const topic = topics.get(topicName)
     if (topic === undefined) return
     const forget = (): void => {
-      topic.remove()
+      topic.remove("forget")
       topics.delete(topicName)
       changed()
     }
-    topic.remove()
+    topic.remove("close")
     if (takes === 0) forget()
     else host.after(takes, forget)
   }
@@ -154,7 +163,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
       isUp = false
       for (const output of connections) output.close()
       connections.clear()
-      for (const each of [...topics.values()]) {
+      for (const each of topics.values()) {
         each.shutDown(how === "orderly")
         if (each.name.endsWith("#ephemeral")) removeTopic(each.name)
       }

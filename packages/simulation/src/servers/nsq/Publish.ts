@@ -10,7 +10,8 @@
  */
 import { type Command, messagesOf } from "./Commands.ts"
 import * as Names from "./Names.ts"
-import { type Daemon, Fatal, millisOf } from "./Session.ts"
+import type { Daemon } from "./Daemon.ts"
+import { Fatal, millisOf } from "./Fatal.ts"
 
 const nameOf = (command: string, name = ""): string => {
   if (Names.isValid(name)) return name

@@ -24,8 +24,8 @@ export interface Topic {
   readonly removeChannel: (name: string) => void
   readonly pause: (isPaused: boolean) => void
   readonly empty: () => void
-  /** Ends its clients and removes its channels with their messages. */
-  readonly remove: () => void
+  /** Removes its channels with their messages, and closes their clients or forgets them. */
+  readonly remove: (clients: "close" | "forget") => void
   readonly shutDown: (isOrderly: boolean) => void
   /** Returns the messages that are in no channel yet. */
   readonly waiting: () => ReadonlyArray<Messages.Message>
@@ -86,7 +86,7 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
   }
 
   const removeChannel = (channel: string): void => {
-    channels.get(channel)?.remove()
+    channels.get(channel)?.remove("close")
     if (channels.delete(channel) && channels.size === 0 && isEphemeral(name)) abandoned()
   }
 
@@ -120,8 +120,8 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
     empty: () => {
       for (const message of backlog.clear()) gone(message, "emptied")
     },
-    remove: () => {
-      for (const channel of channels.values()) channel.remove()
+    remove: (clients) => {
+      for (const channel of channels.values()) channel.remove(clients)
       channels.clear()
       for (const message of backlog.clear()) gone(message, "deleted")
     },

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { ask, counts, create, nsqd, pub, publish, type Row, settled, subscribe, until } from "./Script.ts"
 
-const failureOf = <A>(effect: Effect.Effect<A, unknown, never>) => Effect.flip(effect)
+const failureOf = <A>(effect: Effect.Effect<A, unknown>) => Effect.flip(effect)
 
 export const rows: ReadonlyArray<Row> = [
   {
