@@ -4,8 +4,6 @@ import * as Api from "./Api.ts"
 import type { Listener } from "./Facts.ts"
 import { idOf, type Content, type Message } from "./Message.ts"
 import type { Attributes } from "./QueueRules.ts"
-import type { Poll } from "./Receives.ts"
-import type { Receipt } from "./Receipts.ts"
 import type { Store } from "./Store.ts"
 
 /** Where a server differs between regions, years and test servers. */
@@ -31,6 +29,27 @@ export interface Settings {
  * - `echo`: a deleted message stays in its queue.
  */
 export type Unkindness = "few" | "disorder" | "repeat" | "echo"
+
+/** The receipt of one delivery. */
+export interface Receipt {
+  readonly handle: string
+  readonly delivery: number
+  readonly queue: Queue
+  readonly message: Message
+  /** Milliseconds since the epoch. */
+  readonly received: number
+  /** Until when it hides the message. */
+  until: number
+  /** Whether the message was deleted by it, or its visibility changed. */
+  isUsed: boolean
+}
+
+/** A poll that waits. */
+export interface Poll {
+  readonly call: Api.Call
+  readonly answer: (answer: Api.Reply) => void
+  readonly cancel: () => void
+}
 
 /** A queue. */
 export interface Queue {

@@ -14,21 +14,7 @@
 import type * as Api from "./Api.ts"
 import { type AwsError, invalidHandle, invalidValue } from "./AwsError.ts"
 import type { Message } from "./Message.ts"
-import type { Env, Queue } from "./Queue.ts"
-
-/** The receipt of one delivery. */
-export interface Receipt {
-  readonly handle: string
-  readonly delivery: number
-  readonly queue: Queue
-  readonly message: Message
-  /** Milliseconds since the epoch. */
-  readonly received: number
-  /** Until when it hides the message. */
-  until: number
-  /** Whether the message was deleted by it, or its visibility changed. */
-  isUsed: boolean
-}
+import type { Env, Queue, Receipt } from "./Queue.ts"
 
 /** All receipts. */
 export interface Receipts {

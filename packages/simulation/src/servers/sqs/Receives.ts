@@ -16,15 +16,8 @@ import * as Result from "effect/Result"
 import type * as Api from "./Api.ts"
 import { type AwsError, invalidValue, named } from "./AwsError.ts"
 import * as Message from "./Message.ts"
-import { type Env, keep, numberOf, type Queue, redriveOf } from "./Queue.ts"
-import type { Receipt, Receipts } from "./Receipts.ts"
-
-/** A poll that waits. */
-export interface Poll {
-  readonly call: Api.Call
-  readonly answer: (answer: Api.Reply) => void
-  readonly cancel: () => void
-}
+import { type Env, keep, numberOf, type Poll, type Queue, type Receipt, redriveOf } from "./Queue.ts"
+import type { Receipts } from "./Receipts.ts"
 
 /** Milliseconds for which a receive can be repeated. */
 const window = 300_000

@@ -68,7 +68,7 @@ export const rows = [
       return [
         task?.Status,
         task?.ApproximateNumberOfMessagesMoved,
-        back.map(({ Body }) => Body).toSorted(),
+        back.map(({ Body = "" }) => Body).toSorted(),
         yield* world.counts(deadLetters)
       ]
     }
