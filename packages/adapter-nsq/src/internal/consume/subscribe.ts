@@ -43,7 +43,10 @@ export const subscribe = (
     const remembered = Remembered.make()
     const duplicates = Remembered.makeDuplicates()
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
-    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, duplicates, dependencies)
+    const scope = yield* Effect.scope
+    // What is not stored when the subscription ends is withdrawn: the original is redelivered.
+    const scoped = { ...dependencies, fork: (effect: Effect.Effect<unknown>) => fork(Effect.forkIn(effect, scope)) }
+    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, duplicates, scoped)
 
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const receipt = receiptOf(delivery)

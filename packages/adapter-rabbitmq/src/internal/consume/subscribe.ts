@@ -70,9 +70,11 @@ export const subscribe = (
       return name !== undefined && names.isSettled(name)
     }
 
+    const scope = yield* Effect.scope
     const settle = Settle.make({
       queue,
-      fork,
+      // What is not stored when the subscription ends is withdrawn: the original is redelivered.
+      fork: (effect) => fork(Effect.forkIn(effect, scope)),
       settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(
