@@ -92,7 +92,7 @@ for (const folder of homes) {
 }
 
 const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
-await verdict("requeue on Node 20", onOld, refuses(2, /it needs Node 22\.19 or newer, and this is v20/))
+await verdict("requeue on Node 20", onOld, refuses(2, /needs Node\.js 22\.19 or newer, and this program runs on v20/))
 await bundled(tried, "rolldown", whole)
 const embedded = ["core", "kit", "adapter-memory"].map(tarballOf)
 const ours = [...embedded, tarballOf("opentelemetry")]

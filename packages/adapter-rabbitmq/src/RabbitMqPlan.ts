@@ -23,7 +23,7 @@ export type { NativeBinding, NativeExchange, NativeObject, NativeQueue, Route }
 /** The oldest server whose quorum queues have TTL and at-least-once dead-lettering. */
 export const oldestServer = "3.10"
 
-/** The objects of a queue, and the routes of its delayed messages. */
+/** The plan of a queue: the objects that the queue needs on the server, and the routes that its delayed messages take. */
 export interface Plan {
   readonly queue: string
   /** The name of the topology that keeps the delays. */

@@ -72,7 +72,9 @@ const keyOf = (bytes: Uint8Array): string => {
   const [type, at]: ReadonlyArray<unknown> = Array.isArray(json) && json.length === 2 ? json : []
   const [bucket, object] = [textOf(at, "s3BucketName"), textOf(at, "s3Key")]
   if (!classes.some((known) => known === type) || bucket === undefined || object === undefined)
-    throw new ClaimCheck.InvalidPointerError({ detail: "the pointer does not have the form of AWS' extended clients" })
+    throw new ClaimCheck.InvalidPointerError({
+      detail: "the message body is not a pointer in the format of AWS's extended clients"
+    })
   return format(bucket, object)
 }
 

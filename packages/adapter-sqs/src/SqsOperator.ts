@@ -170,9 +170,9 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
  *
  * - requires that the queue is the dead-letter queue of another one, allows one task per queue at a time, and moves up to
  *   500 messages per second, all to one queue;
- * - gives the messages new ids, ages and receive counts, but keeps Requeue's metadata. A dead letter of Requeue starts at
- *   attempt 1 again, and its next copy counts the redrive. A message that SQS itself had moved there keeps the attempts of
- *   its earlier copies, and has fewer attempts left by that number.
+ * - gives the messages new ids, ages and receive counts, but keeps Requeue's metadata. A message that
+ *   Requeue had dead-lettered starts again at attempt 1, and the metadata of its next copy counts the move as a redrive. A
+ *   message that SQS itself had dead-lettered continues with the number of attempts in its metadata.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
  *

@@ -63,7 +63,10 @@ export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
     const stray = force.find((name) => !queues.includes(name))
     if (stray !== undefined) {
       const remedy = `Give --dlq ${stray}, or leave --force out`
-      return yield* new UsageError({ detail: `--force: ${stray} is not a dead-letter queue of this command`, remedy })
+      return yield* new UsageError({
+        detail: `--force: this command does not act on the dead-letter queue ${stray}`,
+        remedy
+      })
     }
     const found: DeadLetterTarget = { ...target, queues, of: target.queues, forced }
     return found

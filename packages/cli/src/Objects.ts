@@ -17,7 +17,10 @@ const marks = {
   unknown: ["?", "gray"]
 } as const satisfies Record<Plan.State, readonly [string, string]>
 
-/** Describes the number of objects of each kind, queues first, and the objects that delays outside the policy may add. */
+/**
+ * Returns one line of a plan: how many objects it has of each kind, queues first, and then the plan's `growth`, the text
+ * about objects that delays outside the policy may add.
+ */
 export const counts = ({ growth, objects }: Pick<Plan.Plan, "growth" | "objects">): string => {
   const kinds = [...Map.groupBy(objects, ({ kind }) => kind)].toSorted(
     ([a], [b]) => Number(b === "queue") - Number(a === "queue")

@@ -14,6 +14,6 @@ export const line = (value: string, width = Number.POSITIVE_INFINITY): string =>
   return one.length > width ? `${one.slice(0, width - 1)}…` : one
 }
 
-/** Writes JSON, and escapes characters that act on a terminal. The value does not change. */
+/** Returns a value as JSON in which characters that act on a terminal are escaped. Parsing the JSON returns the same value. */
 export const json = (value: unknown, replacer?: (key: string, value: unknown) => unknown, indent?: number): string =>
   LetterLine.escape(JSON.stringify(value, replacer, indent))

@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8"
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
   process.stderr.write(
-    `requeue: it needs Node 22.19 or newer, and this is ${process.version}. Run it on a newer Node\n`
+    `requeue: Requeue needs Node.js 22.19 or newer, and this program runs on ${process.version}. Run the program on a newer Node.js\n`
   )
   process.exit(2)
 }

@@ -136,7 +136,7 @@ describe("requeue console", () => {
   it.each([
     [["--host", "0.0.0.0"], /a console on 0\.0\.0\.0 needs authentication.*REQUEUE_CONSOLE_PASSWORD/],
     [["--name", "ops.example.com"], /the host ops\.example\.com needs authorize/],
-    [["--broker", "nobody"], /no queue on these brokers.*local/],
+    [["--broker", "nobody"], /has no queue on nobody\. Give --broker with one of local/],
     [["--role", "god"], /"view" \| "bodies" \| "redrive" \| "purge"/]
   ])("is refused: %j", async (args, said) => {
     const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd })

@@ -146,7 +146,7 @@ describe("what cannot be done is refused in one line, before the broker is asked
         [
           `dead-letters ${command} --force b`,
           [],
-          /^requeue: --force: b is not a dead-letter queue of this command\. Give --dlq b, or leave --force out$/
+          /^requeue: --force: this command does not act on the dead-letter queue b\. Give --dlq b, or leave --force out$/
         ] as const
     ),
     ["dead-letters list --limit 0", [], /--limit/],

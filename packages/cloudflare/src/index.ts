@@ -38,8 +38,9 @@ export type {
 } from "./internal/options.ts"
 
 /**
- * Metrics of a queue. `backlogCount` counts all messages that the broker can count. In a batch or a response, it is 0 if
- * the broker does not answer within a second. `backlogBytes` is always 0.
+ * The metrics of a queue. `backlogCount` is the number of messages that the broker can count. In the metrics of a batch
+ * and in the response of `send` and `sendBatch`, `backlogCount` is 0 if the broker does not answer within a second.
+ * `backlogBytes` is always 0.
  */
 export interface QueueMetrics {
   backlogCount: number

@@ -121,7 +121,10 @@ const makeSpans = (now: () => number) => {
   }
 }
 
-/** Runs the controls of a broker, on a queue that no case uses, until the scope closes. */
+/**
+ * Sends control messages through a broker and measures how late they arrive, until the scope closes. `queue` must be a
+ * queue that no case uses.
+ */
 export const make = (broker: Broker.Service, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock

@@ -86,7 +86,7 @@ const brokersOf = (
     const chosen = Option.isNone(broker) ? all : all.filter(({ name }) => name === broker.value)
     if (chosen.length > 0) return chosen
     return yield* new UsageError({
-      detail: `${config.file} has no queue on these brokers`,
+      detail: `${config.file} has no queue on ${Option.getOrElse(broker, () => "any broker")}`,
       remedy: `Give --broker with one of ${all.map(({ name }) => name).join(", ")}`
     })
   })

@@ -68,7 +68,11 @@ const inserted = (name: string, value: string, before: string, after: string): s
   }
   if (isNested(before)) {
     const detail = `${what} is part of a URL in the query of another URL`
-    return { detail, remedy: "Move the inner URL out of the query: write it as an option of this broker, next to url" }
+    return {
+      detail,
+      remedy:
+        "In the config file, write the inner URL as an option of the broker, next to the option url, not in the query of url"
+    }
   }
   if (value.isWellFormed()) return encodeURIComponent(value)
   return { detail: `${what} has a character that no URL can have`, remedy: `Set ${name} to other characters` }

@@ -80,8 +80,8 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
     ? Effect.fail(
         new ConfigurationError({
           field: "adapter",
-          detail: `the adapter of ${scheme}: has no operations`,
-          remedy: "Use a newer version of the adapter"
+          detail: `the adapter for ${scheme}: URLs cannot plan or inspect queues`,
+          remedy: "Install a newer version of the adapter"
         })
       )
     : Effect.succeed({

@@ -72,8 +72,8 @@ const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<stri
 }
 
 /**
- * Parses a URL. `known` lists the query parameters that the URL may have, each once. Default: all are allowed, and the
- * last one of a name counts.
+ * Parses a URL. `known` lists the query parameters that the URL may have, each at most once. Default: the URL may have any
+ * parameters, and if a name occurs several times, the last value counts.
  */
 export const parse = (
   input: string | URL | Redacted.Redacted,

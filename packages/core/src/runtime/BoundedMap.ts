@@ -16,8 +16,8 @@ export interface BoundedMap<A> {
 }
 
 /**
- * Makes an empty map. It keeps at least the last `limit` keys, and fewer than twice as many: it forgets the oldest `limit`
- * keys together. A limit of 0 keeps none.
+ * Makes an empty map. The map keeps the `limit` keys that were set last, and sometimes older ones, because it forgets
+ * `limit` keys together. It has fewer than `2 x limit` keys. With a limit of 0, it keeps no keys.
  *
  * @throws RangeError when the limit is not a whole number >= 0
  */

@@ -28,7 +28,10 @@ import type * as Fiber from "effect/Fiber"
  */
 export type Begin<A, E> = (onExit: (exit: Exit.Exit<A, E>) => void) => () => E | undefined
 
-/** An effect that runs without a fiber, by {@link run} or its `begin`. */
+/**
+ * A direct effect. {@link run} and the method `begin` run it without a fiber. Composed with other effects, it runs in a
+ * fiber.
+ */
 export class Direct<A, E> extends Effectable.Class<A, E> {
   readonly begin: Begin<A, E>
 

@@ -37,6 +37,10 @@ const replacer =
     fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
   }
 
+/** Forks into the subscription: a copy that is not stored when it ends is withdrawn, and the original is redelivered. */
+const scopedFork = (fork: WaitLoop.Dependencies["fork"]): Effect.Effect<typeof fork, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => (effect) => fork(Effect.forkIn(effect, scope)))
+
 /** Consumes a planned queue until the scope closes. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
@@ -70,11 +74,9 @@ export const subscribe = (
       return name !== undefined && names.isSettled(name)
     }
 
-    const scope = yield* Effect.scope
     const settle = Settle.make({
       queue,
-      // What is not stored when the subscription ends is withdrawn: the original is redelivered.
-      fork: (effect) => fork(Effect.forkIn(effect, scope)),
+      fork: yield* scopedFork(fork),
       settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(

@@ -167,7 +167,7 @@ export const without = (
   return distinct(objects).filter((object) => !known.has(keyOf(object)))
 }
 
-/** The number of objects of each kind, for people. */
+/** Returns how many queues, exchanges and bindings a list has, as a text such as `2 queues, 1 exchange`. */
 export const counted = (objects: ReadonlyArray<NativeObject>): string => {
   const count = (kind: NativeObject["_tag"], word: string): ReadonlyArray<string> => {
     const found = objects.filter(({ _tag }) => _tag === kind).length

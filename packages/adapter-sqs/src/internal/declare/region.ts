@@ -19,5 +19,5 @@ export const inOtherRegion = (
         queue,
         field: given === queue ? "queue" : "retry.deadLetter",
         detail: `${given} is in ${region}, the connection is to ${address.region}`,
-        remedy: `Connect to ${region} by the connection's URL, or name a queue of ${address.region}`
+        remedy: `Set the region in the connection's URL to ${region}, or use a queue in ${address.region}`
       })
