@@ -127,7 +127,7 @@ export class SimulatedConnection {
         })
       case "lateAnswer":
         return this.#up.send(() => {
-          fault!.release = this.#down.hold()
+          fault.release = this.#down.hold()
           arrive()
         })
     }
@@ -168,7 +168,7 @@ export class SimulatedConnection {
     this.#ended = error === undefined ? "by client" : String(error)
     this.#up.cut()
     this.#down.cut()
-    for (const channel of [...this.#channels.values()]) channel.end()
+    for (const channel of this.#channels.values().toArray()) channel.end()
     this.#on.closed(error)
   }
 }

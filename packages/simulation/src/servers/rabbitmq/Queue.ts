@@ -51,7 +51,7 @@ export interface Receiver {
 /** Why a message is returned: its consumer failed, or released it. */
 export type Return = "failed" | "released"
 
-/** What happens to an entry. */
+/** A change of an entry. */
 export type Fact =
   | { readonly _tag: "Stored" | "HandedOut" | "Back"; readonly queue: string; readonly entry: Entry }
   | {
@@ -241,7 +241,7 @@ export class Queue {
 
   delete(): void {
     this.isDeleted = true
-    for (const entry of [...this.waitingOrHeld()]) this.#gone(entry, "deleted")
+    for (const entry of this.waitingOrHeld()) this.#gone(entry, "deleted")
     this.#ready = []
     this.#returned = []
     this.#delayed.clear()

@@ -55,7 +55,7 @@ export interface Connection {
   readonly lost: () => void
 }
 
-/** What the server sends on a connection without being asked. */
+/** The frames that the server sends on a connection without a request. */
 export interface ConnectionEnds {
   readonly closed: (refusal: Refusal) => void
   readonly blocked: (reason: string) => void

@@ -36,7 +36,7 @@ export interface Delivery {
   readonly entry: Entry
 }
 
-/** What the server sends on a channel without being asked. */
+/** The frames that the server sends on a channel without a request. */
 export interface Ends {
   readonly delivered: (consumerTag: string, delivery: Delivery) => void
   readonly returned: (publication: Publication) => void
