@@ -18,7 +18,8 @@ import * as Frames from "./Frames.ts"
 import type { Properties } from "./Message.ts"
 import { format, Refusal } from "./Refusal.ts"
 import type { Frame } from "./Server.ts"
-import type { Delivery, Ends, Session } from "./Session.ts"
+import type { Delivery } from "./Deliveries.ts"
+import type { Ends, Session } from "./Session.ts"
 
 /** The connection, as its channels see it. */
 export interface Link {
