@@ -135,7 +135,7 @@ export interface Listener {
 /** The response of the management interface to a request. */
 export type Page = Pick<Response, "json" | "ok" | "status">
 
-/** What the adapter needs of a driver. */
+/** A driver: connections to the server, and pages of its management interface. */
 export interface Driver {
   /** Opens a connection; the name that the server shows for it ends with `role`. */
   readonly connect: (

@@ -40,7 +40,12 @@ const test = (
     const broker = yield* Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
     const send: World["send"] = (queue, id, more = {}) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        broker.publish([{ ...Outgoing.make({ queue, id, body: Buffer.from(JSON.stringify(id)), headers: {}, delay: 0 }, now), ...more }])
+        broker.publish([
+          {
+            ...Outgoing.make({ queue, id, body: Buffer.from(JSON.stringify(id)), headers: {}, delay: 0 }, now),
+            ...more
+          }
+        ])
       )
     yield* Effect.provideService(body({ server: simulated, broker, send }), Broker.Broker, broker)
   })

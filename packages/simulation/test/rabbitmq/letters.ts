@@ -2,7 +2,7 @@
 import type { Delivery } from "@requeue/core"
 import { Metadata } from "@requeue/core/port"
 import * as Fields from "../../src/servers/rabbitmq/Fields.ts"
-import type { Entry } from "../../src/servers/rabbitmq/Queue.ts"
+import type { Entry } from "../../src/servers/rabbitmq/Entry.ts"
 
 /** Headers of the server and of Requeue, which handlers do not see. */
 const hidden = /^(requeue|x-death$|x-first-death-|x-last-death-|x-delivery-count$|x-acquired-count$|x-opt-)/

@@ -3,7 +3,7 @@ import type * as Driver from "@requeue/adapter-rabbitmq/driver"
 import * as Context from "effect/Context"
 import { SimulatedConnection } from "./DriverConnection.ts"
 import * as Management from "./Management.ts"
-import type { Entry } from "./Queue.ts"
+import type { Entry } from "./Entry.ts"
 import type { Server } from "./Server.ts"
 
 /** A driver, and the server's numbers of what it delivers. */

@@ -18,7 +18,8 @@ import * as Frames from "./Frames.ts"
 import type { Properties } from "./Message.ts"
 import { format, Refusal } from "./Refusal.ts"
 import type { Frame } from "./Server.ts"
-import type { Delivery, Ends, Session } from "./Session.ts"
+import type { Delivery } from "./Deliveries.ts"
+import type { Ends, Session } from "./Session.ts"
 
 /** The connection, as its channels see it. */
 export interface Link {
@@ -47,13 +48,15 @@ interface Request {
   readonly method: string
   readonly sent: Sent
   readonly run: (session: Session) => unknown
-  readonly then: (session: Session, answer: unknown) => void
+  readonly after: (session: Session, answer: unknown) => void
   readonly resolve: (answer: never) => void
   readonly reject: (error: Error) => void
 }
 
 const nothing = () => {}
 const texts = ["contentType", "contentEncoding", "correlationId", "replyTo", "messageId", "type", "userId", "appId"]
+
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
 /** The properties that the driver writes. It refuses texts that are too long. */
 const propertiesOf = (options: Readonly<Record<string, unknown>>): Properties => {
@@ -67,8 +70,8 @@ const propertiesOf = (options: Readonly<Record<string, unknown>>): Properties =>
     ...Object.fromEntries(texts.map((name) => [name, options[name]])),
     deliveryMode: persistent === undefined ? Number(deliveryMode ?? 1) : persistent === true ? 2 : 1,
     expiration: expiration === undefined ? undefined : String(expiration),
-    priority: priority as number | undefined, // The caller's types say so.
-    timestamp: timestamp as number | undefined // The same.
+    priority: numberOf(priority),
+    timestamp: numberOf(timestamp)
   }
 }
 
@@ -286,11 +289,11 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     method: string,
     sent: Sent,
     run: (session: Session) => unknown,
-    then: (session: Session, answer: never) => void = nothing
+    after: (session: Session, answer: never) => void = nothing
   ): Promise<A> {
     return new Promise<A>((resolve, reject) => {
       this.#check()
-      this.#requests.push({ method, sent, run, then: then as Request["then"], resolve, reject }) // It gets what `run` returns.
+      this.#requests.push({ method, sent, run, after: after as Request["after"], resolve, reject }) // It gets what `run` returns.
       if (this.#requests.length === 1) this.#next()
     })
   }
@@ -298,7 +301,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   #next(): void {
     const request = this.#requests[0]
     if (request === undefined) return
-    const { method, resolve, run, sent, then } = request
+    const { after, method, resolve, run, sent } = request
     this.#link.send(sent, () =>
       this.#carryOut(method, (session) => {
         const answer = run(session)
@@ -308,7 +311,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
           this.#next()
           resolve(answer as never) // The caller gets what `run` returns.
         })
-        then(session, answer)
+        after(session, answer)
       })
     )
   }

@@ -15,7 +15,7 @@ import type { Sent } from "./Faults.ts"
 import * as Line from "./Line.ts"
 import { format, type Refusal } from "./Refusal.ts"
 import type { Connection, Server } from "./Server.ts"
-import type { Delivery } from "./Session.ts"
+import type { Delivery } from "./Deliveries.ts"
 
 /** A connection, and the lines that carry it. */
 export class SimulatedConnection {
@@ -127,7 +127,7 @@ export class SimulatedConnection {
         })
       case "lateAnswer":
         return this.#up.send(() => {
-          fault!.release = this.#down.hold()
+          fault.release = this.#down.hold()
           arrive()
         })
     }
@@ -168,7 +168,8 @@ export class SimulatedConnection {
     this.#ended = error === undefined ? "by client" : String(error)
     this.#up.cut()
     this.#down.cut()
-    for (const channel of [...this.#channels.values()]) channel.end()
+    const channels = [...this.#channels.values()]
+    for (const channel of channels) channel.end()
     this.#on.closed(error)
   }
 }

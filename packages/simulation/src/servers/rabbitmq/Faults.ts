@@ -6,7 +6,7 @@ export interface Sent {
   readonly about: string
 }
 
-/** What happens to a frame. After a loss the connection breaks. */
+/** The fate of a frame. After a loss the connection breaks. */
 export type Kind = "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its frame. */

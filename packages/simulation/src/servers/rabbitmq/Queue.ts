@@ -21,37 +21,17 @@
 import type { Host } from "../Host.ts"
 import * as DeadLetters from "./DeadLetters.ts"
 import type * as Fields from "./Fields.ts"
+import type { Entry } from "./Entry.ts"
 import type { Message, Reason } from "./Message.ts"
+import { type Receiver, Receivers } from "./Receivers.ts"
 import type { Settings, Type } from "./Settings.ts"
 import * as Version from "./Version.ts"
-
-/** A message in a queue, from its arrival to its end. */
-export interface Entry {
-  /** The server's number of it. */
-  readonly id: number
-  readonly message: Message
-  /** Only the queue changes these. */
-  place: number
-  expiresAt: number
-  /** All returns, and those that are failures. */
-  returns: number
-  failures: number
-  isRedelivered: boolean
-}
-
-/** A consumer, as its queue sees it. */
-export interface Receiver {
-  readonly priority: number
-  readonly hasRoom: () => boolean
-  readonly deliver: (entry: Entry) => void
-  /** The queue is gone. */
-  readonly cancelled: () => void
-}
+import { Waiting } from "./Waiting.ts"
 
 /** Why a message is returned: its consumer failed, or released it. */
 export type Return = "failed" | "released"
 
-/** What happens to an entry. */
+/** A change of an entry. */
 export type Fact =
   | { readonly _tag: "Stored" | "HandedOut" | "Back"; readonly queue: string; readonly entry: Entry }
   | {
@@ -89,13 +69,10 @@ export class Queue {
   readonly declaration: Declaration
   readonly createdAt: number
   readonly #env: Env
-  #ready: Array<Entry> = []
-  /** Returned messages of a quorum queue. */
-  #returned: Array<Entry> = []
-  readonly #delayed = new Map<Entry, number>()
+  readonly #waiting: Waiting
   /** Deliveries, and their consumers; a message that was got has none. */
   readonly #unsettled = new Map<Entry, Receiver | undefined>()
-  #consumers: Array<Receiver> = []
+  readonly #consumers = new Receivers()
   readonly #letters: DeadLetters.DeadLetters<readonly [Entry, Reason]>
   #isServing = false
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
@@ -106,6 +83,7 @@ export class Queue {
     this.declaration = declaration
     this.#env = env
     this.createdAt = env.host.now()
+    this.#waiting = new Waiting(({ message }) => Math.min(message.properties.priority ?? 0, env.settings().maxPriority))
     this.#letters = DeadLetters.make(env.host, ([{ message }, reason]) => env.send(message, reason, env.settings()))
     this.touch()
   }
@@ -115,13 +93,14 @@ export class Queue {
   }
 
   get counts() {
+    const { dueTimes, size } = this.#waiting
     return {
-      ready: this.#ready.length + this.#returned.length,
+      ready: size,
       unsettled: this.#unsettled.size,
-      delayed: this.#delayed.size,
+      delayed: dueTimes.length,
       held: this.#letters.size(),
-      consumers: this.#consumers.length + (this.isQuorum ? this.#former() : 0),
-      lastDue: this.#delayed.size === 0 ? undefined : Math.max(...this.#delayed.values())
+      consumers: this.#consumers.size + (this.isQuorum ? this.#former() : 0),
+      lastDue: dueTimes.length === 0 ? undefined : Math.max(...dueTimes)
     }
   }
 
@@ -129,13 +108,13 @@ export class Queue {
   #former(): number {
     const receivers = [...this.#unsettled.values()]
     const gets = receivers.filter((each) => each === undefined).length
-    return gets + new Set(receivers.filter((each) => each !== undefined && !this.#consumers.includes(each))).size
+    return gets + new Set(receivers.filter((each) => each !== undefined && !this.#consumers.has(each))).size
   }
 
   /** The messages that wait for a consumer, in the order of their delivery. */
   get waiting(): ReadonlyArray<Entry> {
     this.#dropExpired()
-    return [...this.#returned, ...this.#ready]
+    return this.#waiting.ready
   }
 
   /** The queue is used: the time until it expires starts again. */
@@ -143,7 +122,7 @@ export class Queue {
     this.#unusedTimer?.()
     this.#unusedTimer = undefined
     const { expires } = this.#env.settings()
-    if (expires === Infinity || this.#consumers.length > 0 || this.isDeleted) return
+    if (expires === Infinity || this.#consumers.size > 0 || this.isDeleted) return
     this.#unusedTimer = this.#env.host.after(expires, this.#env.expire)
   }
 
@@ -161,8 +140,9 @@ export class Queue {
       failures: 0,
       isRedelivered: false
     }
-    const size = this.#ready.length + this.#returned.length
-    if (overflow !== "drop-head" && (size >= maxLength || this.#bytes() >= maxLengthBytes)) {
+    const { size } = this.#waiting
+    const isFull = size >= maxLength || (maxLengthBytes < Infinity && this.#waiting.bytes >= maxLengthBytes)
+    if (overflow !== "drop-head" && isFull) {
       if (overflow === "reject-publish-dlx") this.#giveUp(entry, "maxlen")
       return false
     }
@@ -170,7 +150,7 @@ export class Queue {
     entry.place = entry.id
     const consumer = size === 0 ? this.#next() : undefined
     if (consumer === undefined) {
-      this.#insert(entry)
+      this.#waiting.insert(entry)
       this.#trim()
       this.serve()
     } else this.#handTo(consumer, entry)
@@ -181,7 +161,7 @@ export class Queue {
   get(): Entry | undefined {
     this.touch()
     this.#dropExpired()
-    const entry = this.#shift()
+    const entry = this.#waiting.shift()
     this.#arm()
     if (entry === undefined) return undefined
     this.#unsettled.set(entry, undefined)
@@ -190,17 +170,15 @@ export class Queue {
   }
 
   add(consumer: Receiver): void {
-    this.#consumers.push(consumer)
-    if (!this.#env.settings().isSingleActive)
-      this.#consumers = this.#consumers.toSorted((one, other) => other.priority - one.priority)
+    this.#consumers.add(consumer, this.#env.settings().isSingleActive)
     this.touch()
     this.serve()
   }
 
   remove(consumer: Receiver): void {
-    this.#consumers = this.#consumers.filter((each) => each !== consumer)
+    this.#consumers.remove(consumer)
     this.touch()
-    if (this.declaration.isAutoDelete && this.#consumers.length === 0) this.#env.expire()
+    if (this.declaration.isAutoDelete && this.#consumers.size === 0) this.#env.expire()
     else this.serve()
   }
 
@@ -226,7 +204,8 @@ export class Queue {
         continue
       }
       this.#env.onFact({ _tag: "Back", queue: this.declaration.name, entry })
-      if (isFailure ? retry.failed : retry.returned) this.#delayed.set(entry, host.now() + retry.delay(entry.failures))
+      if (isFailure ? retry.failed : retry.returned)
+        this.#waiting.delay(entry, host.now() + retry.delay(entry.failures))
       else this.#takeBack(entry, deliveryLimit)
     }
     this.#trim()
@@ -234,72 +213,44 @@ export class Queue {
   }
 
   purge(): number {
-    const removed = [...this.#returned.splice(0), ...this.#ready.splice(0)]
+    const removed = this.#waiting.removeReady()
     for (const entry of removed) this.#gone(entry, "purged")
     return removed.length
   }
 
   delete(): void {
     this.isDeleted = true
-    for (const entry of [...this.waitingOrHeld()]) this.#gone(entry, "deleted")
-    this.#ready = []
-    this.#returned = []
-    this.#delayed.clear()
+    for (const entry of [...this.#waiting.all, ...this.#unsettled.keys()]) this.#gone(entry, "deleted")
     this.#unsettled.clear()
     this.#letters.end()
     this.#timer?.cancel()
     this.#unusedTimer?.()
-    for (const consumer of this.#consumers.splice(0)) consumer.cancelled()
-  }
-
-  /** All messages except those that leave it. */
-  waitingOrHeld(): ReadonlyArray<Entry> {
-    return [...this.#returned, ...this.#ready, ...this.#delayed.keys(), ...this.#unsettled.keys()]
+    this.#consumers.cancel()
   }
 
   /** Forgets messages that are not on disk, because the server ends. */
   forget(isKept: (entry: Entry) => boolean): void {
-    for (const entry of this.#ready) if (!isKept(entry)) this.#gone(entry, "deleted")
-    this.#ready = this.#ready.filter(isKept)
+    for (const entry of this.#waiting.keepOnly(isKept)) this.#gone(entry, "deleted")
   }
 
   /** Delivers what consumers have room for. */
   serve(): void {
     if (this.#isServing || this.isDeleted) return
     this.#isServing = true
-    this.#takeDue()
+    this.#waiting.takeDue(this.#env.host.now())
     for (;;) {
       this.#dropExpired()
-      if (this.#head() === undefined) break
+      if (this.#waiting.head === undefined) break
       const consumer = this.#next()
       if (consumer === undefined) break
-      this.#handTo(consumer, this.#shift()!)
+      this.#handTo(consumer, this.#waiting.shift()!)
     }
     this.#isServing = false
     this.#arm()
   }
 
-  #bytes(): number {
-    return [...this.#returned, ...this.#ready].reduce((sum, { message }) => sum + message.content.length, 0)
-  }
-
-  #head(): Entry | undefined {
-    return this.#returned[0] ?? this.#ready[0]
-  }
-
-  #shift(): Entry | undefined {
-    return this.#returned.shift() ?? this.#ready.shift()
-  }
-
-  /** The next consumer that has room. It goes behind the others. */
   #next(): Receiver | undefined {
-    if (this.#env.settings().isSingleActive) return this.#consumers.slice(0, 1).find((each) => each.hasRoom())
-    const found = this.#consumers.find((each) => each.hasRoom())
-    if (found === undefined || this.#consumers.length === 1) return found
-    const others = this.#consumers.filter((each) => each !== found)
-    const behind = others.findLastIndex((each) => each.priority >= found.priority) + 1
-    this.#consumers = others.toSpliced(behind, 0, found)
-    return found
+    return this.#consumers.next(this.#env.settings().isSingleActive)
   }
 
   #handTo(consumer: Receiver, entry: Entry): void {
@@ -308,54 +259,28 @@ export class Queue {
     consumer.deliver(entry)
   }
 
-  #priorityOf({ message }: Entry): number {
-    return Math.min(message.properties.priority ?? 0, this.#env.settings().maxPriority)
-  }
-
-  /** Inserts a message at its place: after those of a higher priority, and after older ones. */
-  #insert(entry: Entry): void {
-    const priority = this.#priorityOf(entry)
-    let at = this.#ready.length
-    for (; at > 0; at--) {
-      const before = this.#ready[at - 1]!
-      const other = this.#priorityOf(before)
-      if (other > priority || (other === priority && before.place < entry.place)) break
-    }
-    this.#ready.splice(at, 0, entry)
-  }
-
   #takeBack(entry: Entry, deliveryLimit: number): void {
     const { host, nextId, settings, version } = this.#env
-    if (!this.isQuorum) return this.#insert(entry)
-    if (Version.isAtLeast(version, "4.0.0")) return void this.#returned.push(entry)
+    if (!this.isQuorum) return this.#waiting.insert(entry)
+    if (Version.isAtLeast(version, "4.0.0")) return this.#waiting.return(entry)
     const own = entry.message.properties.expiration
     entry.expiresAt = host.now() + Math.min(settings().ttl, own === undefined ? Infinity : Number(own))
-    if (deliveryLimit !== Infinity) return void this.#returned.push(entry)
+    if (deliveryLimit !== Infinity) return this.#waiting.return(entry)
     entry.place = nextId()
-    this.#insert(entry)
-  }
-
-  #takeDue(): void {
-    const now = this.#env.host.now()
-    const due = [...this.#delayed].filter(([, at]) => at <= now).toSorted(([, one], [, other]) => one - other)
-    for (const [entry] of due) {
-      this.#delayed.delete(entry)
-      this.#returned.push(entry)
-    }
+    this.#waiting.insert(entry)
   }
 
   #dropExpired(): void {
     const now = this.#env.host.now()
-    for (let head = this.#head(); head !== undefined && head.expiresAt <= now; head = this.#head())
-      this.#giveUp(this.#shift()!, "expired")
+    while ((this.#waiting.head?.expiresAt ?? Infinity) <= now) this.#giveUp(this.#waiting.shift()!, "expired")
   }
 
   /** Drops the oldest messages of a queue that is too long. */
   #trim(): void {
     const { maxLength, maxLengthBytes, overflow } = this.#env.settings()
     if (overflow !== "drop-head") return
-    while (this.counts.ready > maxLength || (maxLengthBytes < Infinity && this.#bytes() > maxLengthBytes))
-      this.#giveUp(this.#shift()!, "maxlen")
+    while (this.#waiting.size > maxLength || (maxLengthBytes < Infinity && this.#waiting.bytes > maxLengthBytes))
+      this.#giveUp(this.#waiting.shift()!, "maxlen")
   }
 
   #giveUp(entry: Entry, reason: Reason): void {
@@ -373,7 +298,7 @@ export class Queue {
 
   /** Wakes up when the head expires, or a delayed message is due. */
   #arm(): void {
-    const at = Math.min(this.#head()?.expiresAt ?? Infinity, ...this.#delayed.values())
+    const at = Math.min(this.#waiting.head?.expiresAt ?? Infinity, ...this.#waiting.dueTimes)
     if (this.#timer?.at === at) return
     this.#timer?.cancel()
     this.#timer = undefined

@@ -22,8 +22,8 @@ export type Code = keyof typeof names
 /** The codes that close the whole connection. */
 const ofConnection: ReadonlySet<Code> = new Set([320, 501, 503, 530, 540, 541])
 
-/** What the server closes, and why. */
-export class Refusal {
+/** A refusal: the server closes a channel or a connection because of it. */
+export class Refusal extends Error {
   readonly code: Code
   readonly text: string
   readonly closesConnection: boolean
@@ -31,8 +31,9 @@ export class Refusal {
   method = ""
 
   constructor(code: Code, text: string) {
+    super(`${names[code]} - ${text}`)
     this.code = code
-    this.text = `${names[code]} - ${text}`
+    this.text = this.message
     this.closesConnection = ofConnection.has(code)
   }
 }

@@ -11,7 +11,8 @@
  */
 import type { Host } from "../Host.ts"
 import * as Faults from "./Faults.ts"
-import type { Entry, Fact } from "./Queue.ts"
+import type { Entry } from "./Entry.ts"
+import type { Fact } from "./Queue.ts"
 import { Refusal } from "./Refusal.ts"
 import { type Ends, Session } from "./Session.ts"
 import type { Type } from "./Settings.ts"
@@ -55,7 +56,7 @@ export interface Connection {
   readonly lost: () => void
 }
 
-/** What the server sends on a connection without being asked. */
+/** The frames that the server sends on a connection without a request. */
 export interface ConnectionEnds {
   readonly closed: (refusal: Refusal) => void
   readonly blocked: (reason: string) => void

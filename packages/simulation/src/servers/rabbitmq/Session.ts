@@ -4,39 +4,21 @@
  * | rule | source |
  * | --- | --- |
  * | the prefetch applies to consumers that are added after it | https://www.rabbitmq.com/docs/consumer-prefetch |
- * | a settlement of an unknown delivery tag closes the channel | https://www.rabbitmq.com/docs/confirms#consumer-acks-double-acking |
  * | a mandatory message without a queue is returned, then confirmed | https://www.rabbitmq.com/docs/confirms#when-publishes-are-confirmed |
  * | a message that one of its queues has rejected is nacked | https://www.rabbitmq.com/docs/maxlength |
  * | closing a channel returns its messages as failed | https://www.rabbitmq.com/docs/quorum-queues#poison-message-handling |
  * | `reject` with requeue is a failure, `nack` with requeue is none from 4.3 on | same page |
  * | a consumer of a deleted queue gets a cancel | https://www.rabbitmq.com/docs/consumer-cancel |
- * | `x-delivery-count` and `x-acquired-count` by version | see `countsOf` |
  * | a quorum queue cannot be deleted only if it is empty or unused; the connection is closed | seen on 3.10.8, 4.0.5 and 4.3.6 |
  */
 import type { Host } from "../Host.ts"
-import * as Commands from "./Commands.ts"
-import * as Fields from "./Fields.ts"
-import * as Message from "./Message.ts"
-import type { Entry, Queue, Receiver, Return } from "./Queue.ts"
+import { type Consumer, Deliveries, type Delivery } from "./Deliveries.ts"
+import type { Queue, Return } from "./Queue.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
-import * as Version from "./Version.ts"
 import { type Flags, type Publication, stripped, type Vhost } from "./Vhost.ts"
 
-/** A message that the server sends. */
-export interface Delivery {
-  readonly deliveryTag: number
-  readonly redelivered: boolean
-  readonly exchange: string
-  readonly routingKey: string
-  readonly properties: Message.Properties
-  readonly table: Buffer | undefined
-  readonly content: Buffer
-  /** The entry of the queue. */
-  readonly entry: Entry
-}
-
-/** What the server sends on a channel without being asked. */
+/** The frames that the server sends on a channel without a request. */
 export interface Ends {
   readonly delivered: (consumerTag: string, delivery: Delivery) => void
   readonly returned: (publication: Publication) => void
@@ -56,37 +38,12 @@ interface Env {
   readonly ends: Ends
 }
 
-interface Consumer extends Receiver {
-  readonly queue: Queue
-  unsettled: number
-}
-
-interface Unsettled {
-  readonly entry: Entry
-  readonly queue: Queue
-  readonly consumer: Consumer | undefined
-}
-
-/** The server's counts of a delivery, as headers. */
-const countsOf = ({ failures, returns }: Entry, queue: Queue, version: string, isGet: boolean): Fields.Table => {
-  if (!queue.isQuorum) return {}
-  const long = (value: number) => ({ "!": "int64", value })
-  if (!Version.isAtLeast(version, "4.3.0"))
-    return returns > 0 || (isGet && !Version.isAtLeast(version, "3.12.0")) ? { "x-delivery-count": long(returns) } : {}
-  return {
-    ...(returns > 0 ? { "x-acquired-count": long(returns) } : {}),
-    ...(failures > 0 ? { "x-delivery-count": long(failures) } : {})
-  }
-}
-
 /** A channel. */
 export class Session {
   readonly #env: Env
   readonly #consumers = new Map<string, Consumer>()
-  readonly #unsettled = new Map<number, Unsettled>()
-  readonly #commands = new Map<Queue, Commands.Commands>()
+  readonly #deliveries: Deliveries
   #prefetch = 0
-  #tags = 0
   #published = 0
   #confirms = false
   #generated = 0
@@ -96,6 +53,7 @@ export class Session {
 
   constructor(env: Env) {
     this.#env = env
+    this.#deliveries = new Deliveries(env.host, env.version)
   }
 
   bind(binding: Binding): void {
@@ -171,7 +129,7 @@ export class Session {
     if (this.#consumers.has(tag)) throw new Refusal(530, `attempt to reuse consumer tag '${tag}'`)
     if (exclusive && queue.counts.consumers > 0)
       throw new Refusal(403, `${vhost.nameOf("queue", name)} in exclusive use`)
-    this.#commands.get(queue)?.sync()
+    this.#deliveries.sync(queue)
     const limit = this.#prefetch
     const consumer: Consumer = {
       queue,
@@ -180,7 +138,7 @@ export class Session {
       hasRoom: () => this.isOpen && !this.isEnding && (limit === 0 || consumer.unsettled < limit),
       deliver: (entry) => {
         consumer.unsettled++
-        ends.delivered(tag, this.#deliver({ entry, queue, consumer }))
+        ends.delivered(tag, this.#deliveries.add({ entry, queue, consumer }))
       },
       cancelled: () => {
         this.#consumers.delete(tag)
@@ -194,7 +152,7 @@ export class Session {
   cancel(consumerTag: string) {
     const consumer = this.#consumers.get(consumerTag)
     if (consumer !== undefined) {
-      this.#commands.get(consumer.queue)?.sync()
+      this.#deliveries.sync(consumer.queue)
       this.#consumers.delete(consumerTag)
       consumer.queue.remove(consumer)
     }
@@ -204,34 +162,12 @@ export class Session {
   /** Takes one message; `undefined` from an empty queue. */
   get(name: string, noAck: boolean): Delivery | undefined {
     const queue = this.#env.vhost.queue(name, this.#env.owner)
-    this.#commands.get(queue)?.sync()
+    this.#deliveries.sync(queue)
     const entry = queue.get()
     if (entry === undefined) return undefined
-    const delivery = this.#deliver({ entry, queue, consumer: undefined })
+    const delivery = this.#deliveries.add({ entry, queue, consumer: undefined })
     if (noAck) this.ack(delivery.deliveryTag, false)
     return delivery
-  }
-
-  #deliver(unsettled: Unsettled): Delivery {
-    const { version } = this.#env
-    const { consumer, entry, queue } = unsettled
-    const { message } = entry
-    const deliveryTag = ++this.#tags
-    this.#unsettled.set(deliveryTag, unsettled)
-    const added = {
-      ...Message.deathHeaders(message, version),
-      ...countsOf(entry, queue, version, consumer === undefined)
-    }
-    return {
-      deliveryTag,
-      redelivered: entry.isRedelivered,
-      exchange: message.exchange,
-      routingKey: message.routingKeys[0],
-      properties: message.properties,
-      table: Object.keys(added).length === 0 ? message.table : Fields.merge(message.table, added),
-      content: message.content,
-      entry
-    }
   }
 
   publish(publication: Publication, isMandatory: boolean): void {
@@ -250,7 +186,7 @@ export class Session {
   }
 
   ack(deliveryTag: number, isMultiple: boolean): void {
-    this.#settle(deliveryTag, isMultiple, (queue, entries) => {
+    this.#deliveries.settle(deliveryTag, isMultiple, (queue, entries) => {
       for (const entry of entries) queue.ack(entry)
     })
   }
@@ -264,61 +200,15 @@ export class Session {
   }
 
   #return(deliveryTag: number, isMultiple: boolean, isRequeued: boolean, how: Return): void {
-    this.#settle(deliveryTag, isMultiple, (queue, entries) => {
+    this.#deliveries.settle(deliveryTag, isMultiple, (queue, entries) => {
       if (isRequeued) queue.requeue(entries, how)
       else for (const entry of entries) queue.reject(entry)
     })
   }
 
-  /** Settles deliveries by one command for each queue and consumer. */
-  #settle(
-    deliveryTag: number,
-    isMultiple: boolean,
-    carryOut: (queue: Queue, entries: ReadonlyArray<Entry>) => void
-  ): void {
-    const last = deliveryTag === 0 && isMultiple ? this.#tags : deliveryTag
-    if (deliveryTag !== 0 && !this.#unsettled.has(deliveryTag))
-      throw new Refusal(406, `unknown delivery tag ${deliveryTag}`)
-    const groups = new Map<Consumer | Queue, Array<Unsettled>>()
-    const tags = isMultiple ? [...this.#unsettled.keys()].filter((tag) => tag <= last) : [deliveryTag]
-    for (const tag of tags) {
-      const one = this.#unsettled.get(tag)!
-      this.#unsettled.delete(tag)
-      const key = one.consumer ?? one.queue
-      const group = groups.get(key)
-      if (group === undefined) groups.set(key, [one])
-      else group.push(one)
-    }
-    for (const group of groups.values()) {
-      const { consumer, queue } = group[0]!
-      this.#command(queue, group, () => {
-        if (consumer !== undefined) consumer.unsettled -= group.length
-        carryOut(
-          queue,
-          group.map(({ entry }) => entry)
-        )
-        queue.serve()
-      })
-    }
-  }
-
-  /** Deliveries whose settlements the queue has not carried out. */
-  readonly #underWay = new Set<Unsettled>()
-
-  #command(queue: Queue, group: ReadonlyArray<Unsettled>, run: () => void): void {
-    if (!queue.isQuorum) return run()
-    const commands = this.#commands.get(queue) ?? Commands.make(this.#env.host)
-    this.#commands.set(queue, commands)
-    for (const one of group) this.#underWay.add(one)
-    commands.send(() => {
-      for (const one of group) this.#underWay.delete(one)
-      run()
-    })
-  }
-
   /** Carries out the settlements that are under way. A message that they return may go to a consumer of this channel again. */
   flush(): void {
-    for (const commands of this.#commands.values()) commands.end()
+    this.#deliveries.flush()
   }
 
   /** Closes the channel: consumers end, and unsettled messages are returned. */
@@ -328,17 +218,6 @@ export class Session {
     this.isOpen = false
     for (const consumer of this.#consumers.values()) consumer.queue.remove(consumer)
     this.#consumers.clear()
-    const groups = new Map<Queue, Array<Entry>>()
-    for (const { entry, queue } of [...this.#underWay, ...this.#unsettled.values()]) {
-      const group = groups.get(queue)
-      if (group === undefined) groups.set(queue, [entry])
-      else group.push(entry)
-    }
-    this.#unsettled.clear()
-    for (const [queue, entries] of groups)
-      queue.requeue(
-        entries.toSorted((one, other) => one.place - other.place),
-        "failed"
-      )
+    this.#deliveries.returnAll()
   }
 }

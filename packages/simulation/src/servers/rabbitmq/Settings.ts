@@ -1,4 +1,4 @@
-/** What applies to a queue: its arguments, and the policies of the server. Pure. */
+/** The settings that apply to a queue: its arguments, and the policies of the server. Pure. */
 import type * as Fields from "./Fields.ts"
 import * as Version from "./Version.ts"
 

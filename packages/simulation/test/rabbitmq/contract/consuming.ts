@@ -47,7 +47,7 @@ const order = async (
   for (const id of sent) await send(name, id)
   const { cancel, channel, seen: messages } = await take(name, returned.length)
   await cancel()
-  for (const at of returned) release(channel, messages[at]!)
+  for (const at of returned) void release(channel, messages[at]!)
   await channel.close()
   await ready(name, sent.length)
   return ids(name, sent.length)
@@ -130,7 +130,7 @@ export const rows = (version: string) => {
         const first = await ask((other) => other.get(name)).then((message) => message !== false)
         await used.close()
         await ready(name, 2)
-        return [left.messageCount, first, (await ids(name, 2)).toSorted()]
+        return [left.messageCount, first, (await ids(name, 2)).map(String).toSorted()]
       },
       [1, true, ["a", "b"]]
     ),
