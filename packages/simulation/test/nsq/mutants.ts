@@ -24,13 +24,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: `if (error?.message.startsWith("E_") !== true) return "Stored"`
   },
   {
-    name: "finishes an original before its copy is stored",
-    kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
-    file: "settle/settle.ts",
-    text: "    for (const claim of claims) {\n      const published",
-    replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
-  },
-  {
     name: "retries an original whose copy is stored",
     kills: "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     file: "settle/toCommand.ts",
@@ -213,6 +206,13 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/session.ts",
     text: "session)\n      membership?.leave()",
     replacement: "session)"
+  },
+  {
+    name: "finishes an original before its copy is stored",
+    kills: "a message whose dead letter was not stored when its process ended is still in its channel",
+    file: "settle/settle.ts",
+    text: "    for (const claim of claims) {\n      const published",
+    replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
   },
   {
     name: "knows a message by its id, in whatever topic",
