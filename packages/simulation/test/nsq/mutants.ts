@@ -215,6 +215,29 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
   },
   {
+    name: "asks only the nsqd that nsqlookupd reports",
+    kills:
+      "while nsqlookupd has restarted and knows no nsqd, counts, browsers, redrives and purges reach every nsqd that a process is connected to",
+    file: "connect/known.ts",
+    text: "const always = [...given, ...keptBeside(nodes, named)]",
+    replacement: "const always = given"
+  },
+  {
+    name: "leaves an nsqd that nsqlookupd has forgotten",
+    kills:
+      "a consumer stays with the nsqd that it has, while nsqlookupd has forgotten them, and finds a topic on a further one later",
+    file: "consume/topics.ts",
+    text: "return connection.current() === undefined && (wasAbsent || absences.count >= maxAbsences)",
+    replacement: "return wasAbsent || absences.count >= maxAbsences"
+  },
+  {
+    name: "adds negative counts",
+    kills: `an nsqd whose HTTP interface answers nonsense is missing, with its answer: {"version":"1.3.0","topics":[{"topic_name":"t","depth":-3,"channels":[]}]}`,
+    file: "internal/http.ts",
+    text: 'typeof value === "number" && value >= 0 ? value : undefined',
+    replacement: 'typeof value === "number" ? value : undefined'
+  },
+  {
     name: "knows a message by its id, in whatever topic",
     kills: "a copy that has the id of a message in another topic runs all the same",
     file: "consume/remembered.ts",
