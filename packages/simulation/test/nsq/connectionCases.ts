@@ -1,10 +1,11 @@
 /** Connections that are lost, and subscriptions that nsqd has forgotten. */
 import { Wait } from "@requeue/conformance"
+import { RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert } from "vitest"
 import type { Nsqd } from "../../src/servers/nsq/index.ts"
-import { consume, type OwnCase, recorded, type Run, send } from "./Bench.ts"
+import { consume, no, type OwnCase, recorded, type Run, send } from "./Bench.ts"
 
 const queue = "orders"
 
@@ -91,4 +92,26 @@ const forgotten: ReadonlyArray<OwnCase> = [
   }
 ]
 
-export const cases: ReadonlyArray<OwnCase> = [credit, ...forgotten]
+/** nsqd stores nothing any more, and the process ends. */
+const unstored: OwnCase = {
+  name: "a message whose dead letter was not stored when its process ended is still in its channel",
+  program: ({ network, nsqd: [first], on }) =>
+    Effect.gen(function* () {
+      const sent = recorded(network)
+      yield* on((broker) =>
+        Effect.gen(function* () {
+          yield* send(broker, queue, "m")
+          const fullDisk = Effect.sync(() => first!.setTrouble("no space left on device"))
+          const retry = RetryPolicy.make({ maxRetries: 0 })
+          yield* consume(queue, [], { retry, drainTimeout: 0 }, () => Effect.andThen(fullDisk, no()))
+          const letters = () => sent("PUB").filter(({ command }) => command.args[0]?.endsWith(".dlq"))
+          yield* Wait.until("a refused letter", () => letters().length > 0, 10_000)
+          yield* Effect.sleep(100)
+        })
+      )
+      const { deferred, depth, inFlight } = first!.topic(queue).channel("requeue").statistics()
+      assert.strictEqual(depth + inFlight + deferred, 1)
+    })
+}
+
+export const cases: ReadonlyArray<OwnCase> = [credit, unstored, ...forgotten]

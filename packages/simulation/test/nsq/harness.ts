@@ -22,6 +22,8 @@ export interface Settings {
   /** Receives what happens to messages. Default: nothing does. */
   readonly report?: Facts.Report
   readonly options?: NsqOptions.Options
+  /** Changes what the driver does. Default: nothing. */
+  readonly driver?: (driver: AdapterDriver.Driver) => AdapterDriver.Driver
   /** The chance of the servers. Default: always the same. */
   readonly seed?: string
 }
@@ -33,6 +35,8 @@ export interface World {
   readonly nsqd: ReadonlyArray<Nsqd.Nsqd>
   readonly lookupd: Lookupd.Lookupd
   readonly options: NsqOptions.Options
+  /** Runs an effect as another process, whose connections are in this world. */
+  readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Opens a broker of another process. */
   readonly open: (
     options?: NsqOptions.Options,
@@ -45,6 +49,7 @@ const lookupUrl = "http://lookup:4161"
 /** Starts servers in the time of the caller. */
 export const world = ({
   by = "address",
+  driver: change = (driver) => driver,
   flags = {},
   nodes = 1,
   options = {},
@@ -79,20 +84,18 @@ export const world = ({
         ? { nsqd: nsqd.map(({ name }) => `${name}:4150`) }
         : { lookupd: [lookupUrl], lookupdInterval: 1000 }
     const all: NsqOptions.Options = { messageTimeout: 2000, ...ways, ...options }
+    const within: World["within"] = (effect) =>
+      Effect.suspend(() =>
+        Effect.provideService(effect, AdapterDriver.Driver, change(Driver.make(network, `p${++processes}`)))
+      )
     return {
       host,
       network,
       nsqd,
       lookupd,
       options: all,
-      open: (more = {}, make = NsqBroker.make) =>
-        Effect.suspend(() =>
-          Effect.provideService(
-            make({ ...all, ...more }),
-            AdapterDriver.Driver,
-            Driver.make(network, `p${++processes}`)
-          )
-        )
+      within,
+      open: (more = {}, make = NsqBroker.make) => within(make({ ...all, ...more }))
     } satisfies World
   })
 

@@ -24,13 +24,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: `if (error?.message.startsWith("E_") !== true) return "Stored"`
   },
   {
-    name: "finishes an original before its copy is stored",
-    kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
-    file: "settle/settle.ts",
-    text: "    for (const claim of claims) {\n      const published",
-    replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
-  },
-  {
     name: "retries an original whose copy is stored",
     kills: "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     file: "settle/toCommand.ts",
@@ -213,6 +206,36 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/session.ts",
     text: "session)\n      membership?.leave()",
     replacement: "session)"
+  },
+  {
+    name: "finishes an original before its copy is stored",
+    kills: "a message whose dead letter was not stored when its process ended is still in its channel",
+    file: "settle/settle.ts",
+    text: "    for (const claim of claims) {\n      const published",
+    replacement: "    for (const claim of claims) {\n      done(claim)\n      const published"
+  },
+  {
+    name: "asks only the nsqd that nsqlookupd reports",
+    kills:
+      "while nsqlookupd has restarted and knows no nsqd, counts, browsers, redrives and purges reach every nsqd that a process is connected to",
+    file: "connect/known.ts",
+    text: "const always = [...given, ...keptBeside(nodes, named)]",
+    replacement: "const always = given"
+  },
+  {
+    name: "leaves an nsqd that nsqlookupd has forgotten",
+    kills:
+      "a consumer stays with the nsqd that it has, while nsqlookupd has forgotten them, and finds a topic on a further one later",
+    file: "consume/topics.ts",
+    text: "return connection.current() === undefined && (wasAbsent || absences.count >= maxAbsences)",
+    replacement: "return wasAbsent || absences.count >= maxAbsences"
+  },
+  {
+    name: "adds negative counts",
+    kills: `an nsqd whose HTTP interface answers nonsense is missing, with its answer: {"version":"1.3.0","topics":[{"topic_name":"t","depth":-3,"channels":[]}]}`,
+    file: "internal/http.ts",
+    text: 'typeof value === "number" && value >= 0 ? value : undefined',
+    replacement: 'typeof value === "number" ? value : undefined'
   },
   {
     name: "knows a message by its id, in whatever topic",

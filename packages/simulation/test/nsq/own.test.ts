@@ -4,12 +4,13 @@ import { describe, expect, test } from "vitest"
 import { run } from "./Bench.ts"
 import { ownPatches, planted } from "./mutants.ts"
 import * as Connections from "./connectionCases.ts"
+import * as Lookups from "./lookupCases.ts"
 import * as Modes from "./modeCases.ts"
 import * as Own from "./ownCases.ts"
 import * as Planted from "./plantedCases.ts"
 import * as Traps from "./trapCases.ts"
 
-const cases = [...Own.cases, ...Connections.cases, ...Planted.cases, ...Traps.cases, ...Modes.cases]
+const cases = [...Own.cases, ...Connections.cases, ...Lookups.cases, ...Planted.cases, ...Traps.cases, ...Modes.cases]
 
 describe("NSQ's own", () => {
   test.each(cases.map((each) => [each.name, each] as const))("%s", (_, each) => run(each))

@@ -29,8 +29,8 @@ export const flags = {
   maxBodySize: 3000,
   maxRdyCount: 10,
   msgTimeout: 60_000,
-  maxMsgTimeout: 3000,
-  maxReqTimeout: 2000
+  maxMsgTimeout: 20_000,
+  maxReqTimeout: 10_000
 }
 
 /** Where the sources of nsqd are. */

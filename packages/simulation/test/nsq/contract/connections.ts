@@ -13,7 +13,7 @@ export const rows: ReadonlyArray<Row> = [
         const { maxMsgTimeout, maxRdyCount, msgTimeout } = connection.identity
         return { maxMsgTimeout, maxRdyCount, msgTimeout }
       }),
-    answer: { maxMsgTimeout: 3000, maxRdyCount: 10, msgTimeout: 2000 }
+    answer: { maxMsgTimeout: 20_000, maxRdyCount: 10, msgTimeout: 2000 }
   },
   {
     name: "without a request, the lease is that of nsqd, although it is longer than the longest",

@@ -28,7 +28,7 @@ export const rows: ReadonlyArray<Row> = [
       Effect.gen(function* () {
         const topic = bench.name("t")
         yield* create(bench, topic)
-        const answers = yield* publish(bench, pub(topic, "a"), mpub(topic, ["b", "c", "d"]), dpub(topic, 2000, "e"))
+        const answers = yield* publish(bench, pub(topic, "a"), mpub(topic, ["b", "c", "d"]), dpub(topic, 10_000, "e"))
         return [answers, yield* settled(bench, topic)]
       }),
     answer: [["OK", "OK", "OK"], { topic: 0, work: "4, 0, 1" }]
@@ -83,8 +83,8 @@ export const rows: ReadonlyArray<Row> = [
   ),
   refusal(
     "a DPUB with too long a delay is refused",
-    (topic) => dpub(topic, 2001, "m"),
-    "E_INVALID DPUB timeout 2001 out of range 0-2000",
+    (topic) => dpub(topic, 10_001, "m"),
+    "E_INVALID DPUB timeout 10001 out of range 0-10000",
     undefined
   ),
   refusal(
@@ -102,7 +102,7 @@ export const rows: ReadonlyArray<Row> = [
   refusal(
     "a DPUB whose delay overflows is refused",
     (topic) => dpub(topic, "9223372036855", "m"),
-    "E_INVALID DPUB timeout 9223372036855 out of range 0-2000",
+    "E_INVALID DPUB timeout 9223372036855 out of range 0-10000",
     undefined
   ),
   ...["bad!", "t".repeat(65), "t#ephemeral.b", "#ephemeral"].map((topic) =>

@@ -28,7 +28,7 @@ const filled = (bench: Bench) =>
     yield* consumer.next
     yield* publish(bench, mpub(topic, ["a", "b"]))
     yield* settled(bench, topic)
-    yield* publish(bench, dpub(topic, 2000, "deferred"))
+    yield* publish(bench, dpub(topic, 10_000, "deferred"))
     return { topic, closed: consumer.closed, before: yield* settled(bench, topic) }
   })
 
@@ -79,7 +79,7 @@ export const rows: ReadonlyArray<Row> = [
     script: (bench) =>
       Effect.gen(function* () {
         const topic = bench.name("t")
-        yield* publish(bench, pub(topic, "a"), dpub(topic, 2000, "b"))
+        yield* publish(bench, pub(topic, "a"), dpub(topic, 10_000, "b"))
         yield* bench.driver.restart("orderly")
         const kept = yield* counts(bench, topic)
         yield* create(bench, topic)
@@ -146,7 +146,7 @@ export const rowsWithoutMemory: ReadonlyArray<Row> = [
     script: (bench) =>
       Effect.gen(function* () {
         const topic = bench.name("t")
-        yield* publish(bench, dpub(topic, 2000, "m"))
+        yield* publish(bench, dpub(topic, 10_000, "m"))
         yield* create(bench, topic)
         return yield* settled(bench, topic)
       }),
@@ -159,7 +159,7 @@ export const rowsWithoutMemory: ReadonlyArray<Row> = [
       Effect.gen(function* () {
         const topic = bench.name("t")
         yield* create(bench, topic)
-        yield* publish(bench, dpub(topic, 2000, "m"))
+        yield* publish(bench, dpub(topic, 10_000, "m"))
         return yield* settled(bench, topic)
       }),
     answer: { topic: 0, work: "0, 0, 1" }

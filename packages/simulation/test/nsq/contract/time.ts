@@ -43,7 +43,7 @@ export const rows: ReadonlyArray<Row> = [
     script: (bench) =>
       Effect.gen(function* () {
         const topic = bench.name("t")
-        const { next, write } = yield* subscribe(bench, topic, { timeout: 2000 })
+        const { next, write } = yield* subscribe(bench, topic, { timeout: 10_000 })
         yield* publish(bench, pub(topic, "m"))
         yield* write("RDY 1")
         const { id } = yield* next
@@ -51,7 +51,7 @@ export const rows: ReadonlyArray<Row> = [
         const from = yield* elapsed
         yield* write(`TOUCH ${id}`)
         const again = yield* next
-        return [again.attempts, isAfter(2000, from, again.at)]
+        return [again.attempts, isAfter(10_000, from, again.at)]
       }),
     answer: [2, true]
   },
@@ -61,14 +61,14 @@ export const rows: ReadonlyArray<Row> = [
     script: (bench) =>
       Effect.gen(function* () {
         const topic = bench.name("t")
-        const { next, write } = yield* subscribe(bench, topic, { timeout: 2000 })
+        const { next, write } = yield* subscribe(bench, topic, { timeout: 15_000 })
         yield* publish(bench, pub(topic, "m"))
         const from = yield* elapsed
         yield* write("RDY 1")
         const { id } = yield* next
         const touching = Effect.forever(Effect.andThen(write(`TOUCH ${id}`), Effect.sleep(300)))
         const again = yield* Effect.raceFirst(next, touching)
-        return [again.attempts, isAfter(3000, from, again.at)]
+        return [again.attempts, isAfter(15_000, from, again.at)]
       }),
     answer: [2, true]
   },
@@ -81,7 +81,7 @@ export const rows: ReadonlyArray<Row> = [
         const other = yield* subscribe(bench, topic)
         const from = yield* Effect.scoped(
           Effect.gen(function* () {
-            const { next, write } = yield* subscribe(bench, topic, { timeout: 2000 })
+            const { next, write } = yield* subscribe(bench, topic, { timeout: 5000 })
             yield* publish(bench, pub(topic, "m"))
             const began = yield* elapsed
             yield* write("RDY 1")
@@ -91,7 +91,7 @@ export const rows: ReadonlyArray<Row> = [
         )
         yield* other.write("RDY 1")
         const again = yield* other.next
-        return [again.attempts, isAfter(2000, from, again.at)]
+        return [again.attempts, isAfter(5000, from, again.at)]
       }),
     answer: [2, true]
   },
@@ -117,7 +117,7 @@ export const rows: ReadonlyArray<Row> = [
     script: (bench) =>
       Effect.gen(function* () {
         const topic = bench.name("t")
-        const { next, refusal, write } = yield* subscribe(bench, topic, { timeout: lease })
+        const { next, refusal, write } = yield* subscribe(bench, topic, { timeout: 5000 })
         const other = yield* subscribe(bench, topic)
         yield* publish(bench, pub(topic, "m"))
         yield* write("RDY 1")
@@ -154,10 +154,10 @@ export const rows: ReadonlyArray<Row> = [
         yield* write("RDY 1")
         const { id } = yield* next
         const from = yield* elapsed
-        yield* write(`REQ ${id} 1500`)
+        yield* write(`REQ ${id} 8000`)
         const deferred = yield* until(counts(bench, topic), (all) => JSON.stringify(all).includes("0, 0, 1"))
         const again = yield* next
-        return [deferred, again.attempts, isAfter(1500, from, again.at)]
+        return [deferred, again.attempts, isAfter(8000, from, again.at)]
       }),
     answer: [{ topic: 0, work: "0, 0, 1" }, 2, true]
   },
@@ -174,7 +174,7 @@ export const rows: ReadonlyArray<Row> = [
         const from = yield* elapsed
         yield* write(`REQ ${id} 3600000`)
         const again = yield* next
-        return [again.attempts, isAfter(2000, from, again.at)]
+        return [again.attempts, isAfter(10_000, from, again.at)]
       }),
     answer: [2, true]
   },
@@ -248,7 +248,7 @@ export const rows: ReadonlyArray<Row> = [
       Effect.gen(function* () {
         const topic = bench.name("t")
         yield* create(bench, topic)
-        yield* publish(bench, dpub(topic, 2000, "m"))
+        yield* publish(bench, dpub(topic, 10_000, "m"))
         return yield* settled(bench, topic)
       }),
     answer: { topic: 0, work: "0, 0, 1" }

@@ -118,7 +118,7 @@ export const rows: ReadonlyArray<Row> = [
       Effect.gen(function* () {
         const topic = bench.name("t")
         const { next, refusal, write } = yield* subscribe(bench, topic)
-        yield* publish(bench, mpub(topic, ["a", "b"]), dpub(topic, 2000, "c"))
+        yield* publish(bench, mpub(topic, ["a", "b"]), dpub(topic, 10_000, "c"))
         yield* write("RDY 1")
         const { id } = yield* next
         const before = yield* until(counts(bench, topic), (all) => JSON.stringify(all).includes("1, 1, 1"))
@@ -240,7 +240,7 @@ export const rows: ReadonlyArray<Row> = [
       ["GET", "config/nonsense"]
     ],
     [
-      [200, 2_000_000_000],
+      [200, 10_000_000_000],
       [200, 1000],
       [200, 3000],
       [200, 10_000],
