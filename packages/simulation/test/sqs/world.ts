@@ -38,7 +38,7 @@ export const no = Effect.fail(new Error("no"))
 export const ids = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, index) => `m${index}`)
 
 /** The id of a message in its metadata, or else SQS's. */
-export const idOf = ({ content, id }: Message): string =>
+const idOf = ({ content, id }: Message): string =>
   Metadata.decode(content.attributes["requeue"]?.StringValue ?? "")?.id ?? id
 
 /** Waits for a condition. */
