@@ -130,7 +130,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const runs = yield* failing("orders", 300)
       yield* send("orders", "a")
       yield* Wait.until("all runs of the first", () => runs.length === 4)
-      server.vhost.deleteExchange("requeue.v1.deliver")
+      server.vhost.exchanges.delete("requeue.v1.deliver")
       yield* Effect.sleep("1 minute")
       yield* send("orders", "b")
       yield* Wait.until("all runs of the second", () => runs.length === 8, 60_000)
