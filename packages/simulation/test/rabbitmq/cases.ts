@@ -70,6 +70,36 @@ const failing = (queue: string, delay: number) =>
     return runs
   })
 
+/** Fails twice by the policy, once with a delay of the handler's own, and then for good, in this topology. */
+const life = (topology: RabbitMqOptions.Options["topology"], options: RabbitMqOptions.Options = {}) =>
+  test(
+    `a life through ${topology}, ${options.queueType ?? "quorum"}`,
+    [{}, { topology, ...options }],
+    ({ send, server }) =>
+      Effect.gen(function* () {
+        const clock = yield* Clock.Clock
+        const now = () => clock.currentTimeMillisUnsafe()
+        const runs: Array<{ readonly attempts: number; readonly at: number }> = []
+        const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.linear(500) })
+        yield* Consumer.start<string>("orders", { retry }, (message) => {
+          runs.push({ attempts: message.attempts, at: now() })
+          return message.attempts === 3 ? message.retry({ delay: 730 }) : Effect.fail(new Error("no"))
+        })
+        const begun = now()
+        yield* send("orders", "a", { delay: 600 })
+        const letters = () => server.vhost.queues.get("orders.dlq")?.counts.ready
+        yield* Wait.until("the dead letter", () => letters() === 1)
+        Check.equal(
+          "attempts",
+          runs.map(({ attempts }) => attempts),
+          [1, 2, 3, 4]
+        )
+        const waits = runs.map(({ at }, index) => at - (runs[index - 1]?.at ?? begun))
+        const early = [600, 500, 1000, 730].filter((delay, index) => waits[index]! < delay)
+        Check.equal("early", early, [])
+      })
+  )
+
 /** Bytes of a header that is larger than a small frame. */
 const large = 9000
 
@@ -135,5 +165,25 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* send("orders", "b")
       yield* Wait.until("all runs of the second", () => runs.length === 8, 60_000)
     })
-  )
+  ),
+  test("publishers wait while an alarm lasts, and acks do not", [{}, {}], ({ send, server }) =>
+    Effect.gen(function* () {
+      let runs = 0
+      yield* Consumer.start<string>("orders", { retry: RetryPolicy.make() }, () => void runs++)
+      server.alarm("low on memory")
+      // The server blocks the connection after the next publication.
+      yield* send("orders", "a")
+      yield* Wait.until("the first run", () => runs === 1)
+      const second = yield* Effect.result(send("orders", "b"))
+      Check.equal("during the alarm", reasonOf(second), "Throttled")
+      server.alarm(undefined)
+      yield* send("orders", "c")
+      yield* Wait.until("the last run", () => runs >= 2)
+      yield* Wait.until("all acks", () => server.vhost.queues.get("orders")?.counts.unsettled === 0)
+    })
+  ),
+  ...(["ladder", "levels", "perMessageTtl", "perMessageTtlShared", "perDelayQueue", "waitLoop", "native"] as const).map(
+    (topology) => life(topology)
+  ),
+  ...(["ladder", "levels"] as const).map((topology) => life(topology, { queueType: "classic" }))
 ]
