@@ -1,55 +1,12 @@
-/** Cases of what only the RabbitMQ adapter has, each on a simulated server with settings of its own. */
+/** Cases of what only the RabbitMQ adapter has. */
 import { RabbitMqNative, type RabbitMqOptions } from "@requeue/adapter-rabbitmq"
-import { Driver } from "@requeue/adapter-rabbitmq/driver"
 import { type Case, Check, Wait } from "@requeue/conformance"
-import { Backoff, Broker, BrokerError, Consumer, RetryPolicy } from "@requeue/core"
-import { Outgoing } from "@requeue/core/port"
+import { Backoff, type BrokerError, Consumer, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
-import * as Host from "../../src/servers/Host.ts"
-import { make as makeDriver } from "../../src/servers/rabbitmq/Driver.ts"
-import { type Options, Server } from "../../src/servers/rabbitmq/Server.ts"
-import { Adapter } from "./harness.ts"
-
-interface World {
-  readonly server: Server
-  readonly broker: Broker.Service
-  /** Publishes a message. */
-  readonly send: (
-    queue: string,
-    id: string,
-    more?: Partial<Outgoing.Outgoing>
-  ) => Effect.Effect<void, BrokerError.BrokerError>
-}
-
-/** Makes a case on a server and a broker with these settings. */
-const test = (
-  name: string,
-  [server, options]: readonly [Options, RabbitMqOptions.Options],
-  body: (world: World) => Effect.Effect<void, unknown, Broker.Broker | Scope.Scope>
-): Case.Case => ({
-  name,
-  group: "rabbitmq",
-  run: Effect.gen(function* () {
-    const { RabbitMqBroker } = Option.getOrThrow(yield* Effect.serviceOption(Adapter))
-    const simulated = new Server(yield* Host.make, server)
-    const { driver } = makeDriver(simulated)
-    const broker = yield* Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
-    const send: World["send"] = (queue, id, more = {}) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        broker.publish([
-          {
-            ...Outgoing.make({ queue, id, body: Buffer.from(JSON.stringify(id)), headers: {}, delay: 0 }, now),
-            ...more
-          }
-        ])
-      )
-    yield* Effect.provideService(body({ server: simulated, broker, send }), Broker.Broker, broker)
-  })
-})
+import * as Limits from "./limits.ts"
+import { test } from "./Own.ts"
 
 const reasonOf = (result: Result.Result<void, BrokerError.BrokerError>) =>
   Result.isSuccess(result) ? "sent" : result.failure.reason
@@ -185,5 +142,6 @@ export const cases: ReadonlyArray<Case.Case> = [
   ...(["ladder", "levels", "perMessageTtl", "perMessageTtlShared", "perDelayQueue", "waitLoop", "native"] as const).map(
     (topology) => life(topology)
   ),
-  ...(["ladder", "levels"] as const).map((topology) => life(topology, { queueType: "classic" }))
+  ...(["ladder", "levels"] as const).map((topology) => life(topology, { queueType: "classic" })),
+  ...Limits.cases
 ]
