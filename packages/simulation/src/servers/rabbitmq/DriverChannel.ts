@@ -15,8 +15,9 @@ import type { ConfirmChannel } from "@requeue/adapter-rabbitmq/driver"
 import type { Sent } from "./Faults.ts"
 import * as Fields from "./Fields.ts"
 import * as Frames from "./Frames.ts"
-import type { Properties } from "./Message.ts"
-import { format, Refusal } from "./Refusal.ts"
+import { propertiesOf } from "./Options.ts"
+import { format, type Refusal } from "./Refusal.ts"
+import { type Request, Requests } from "./Requests.ts"
 import type { Frame } from "./Server.ts"
 import type { Delivery } from "./Deliveries.ts"
 import type { Ends, Session } from "./Session.ts"
@@ -44,37 +45,7 @@ type Got = Exclude<Awaited<ReturnType<ConfirmChannel["get"]>>, false>
 type Message = Parameters<Parameters<ConfirmChannel["consume"]>[1]>[0]
 type Done = NonNullable<Parameters<ConfirmChannel["publish"]>[4]>
 
-interface Request {
-  readonly method: string
-  readonly sent: Sent
-  readonly run: (session: Session) => unknown
-  readonly after: (session: Session, answer: unknown) => void
-  readonly resolve: (answer: never) => void
-  readonly reject: (error: Error) => void
-}
-
 const nothing = () => {}
-const texts = ["contentType", "contentEncoding", "correlationId", "replyTo", "messageId", "type", "userId", "appId"]
-
-const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
-
-/** The properties that the driver writes. It refuses texts that are too long. */
-const propertiesOf = (options: Readonly<Record<string, unknown>>): Properties => {
-  for (const name of texts) {
-    const value = options[name]
-    if (value === undefined || (typeof value === "string" && Buffer.byteLength(value) < 256)) continue
-    throw new TypeError(`Field '${name}' is the wrong type; must be a string (up to 255 chars)`)
-  }
-  const { deliveryMode, expiration, persistent, priority, timestamp } = options
-  return {
-    ...Object.fromEntries(texts.map((name) => [name, options[name]])),
-    deliveryMode: persistent === undefined ? Number(deliveryMode ?? 1) : persistent === true ? 2 : 1,
-    expiration: expiration === undefined ? undefined : String(expiration),
-    priority: numberOf(priority),
-    timestamp: numberOf(timestamp)
-  }
-}
-
 /** A channel. */
 export class DriverChannel extends EventEmitter implements ConfirmChannel {
   /** The members that the adapter's writer reads, with the driver's names. */
@@ -90,7 +61,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   readonly #ends: Ends
   readonly #consumers = new Map<string, (message: Message) => void>()
   #session: Session | undefined
-  #requests: Array<Request> = []
+  readonly #requests: Requests
   #state: "open" | "closing" | "closed" = "open"
   #firstUnconfirmed = 1
   #consumed = ""
@@ -107,6 +78,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     }
     this.connection = { frameMax: link.frameMax, channels: { [number]: { buffer: { write } } } }
     this.#ends = this.#makeEnds()
+    this.#requests = new Requests((request) => this.#write(request))
     this.on("error", nothing)
     // Before all listeners of the adapter, except those that it prepends.
     this.on("close", () => {
@@ -260,7 +232,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   end(): void {
     if (this.#state === "closed") return
     this.#state = "closed"
-    for (const { reject } of this.#requests.splice(0)) reject(new Error("Channel ended, no reply will be forthcoming"))
+    this.#requests.end()
     this.#link.released(this)
     this.emit("close")
   }
@@ -291,27 +263,18 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     run: (session: Session) => unknown,
     after: (session: Session, answer: never) => void = nothing
   ): Promise<A> {
-    return new Promise<A>((resolve, reject) => {
+    return new Promise<A>((resolve) => {
       this.#check()
-      this.#requests.push({ method, sent, run, after: after as Request["after"], resolve, reject }) // It gets what `run` returns.
-      if (this.#requests.length === 1) this.#next()
+      resolve(this.#requests.add({ method, sent, run, after }))
     })
   }
 
-  #next(): void {
-    const request = this.#requests[0]
-    if (request === undefined) return
-    const { after, method, resolve, run, sent } = request
+  #write({ after, method, run, sent }: Request): void {
     this.#link.send(sent, () =>
       this.#carryOut(method, (session) => {
         const answer = run(session)
-        this.#link.answer(() => {
-          if (this.#state !== "open") return
-          this.#requests.shift()
-          this.#next()
-          resolve(answer as never) // The caller gets what `run` returns.
-        })
-        after(session, answer)
+        this.#link.answer(() => this.#state === "open" && this.#requests.answered(answer))
+        after(session, answer as never) // It gets what `run` returns.
       })
     )
   }
@@ -358,16 +321,8 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
 
   #closed(refusal: Refusal): void {
     if (this.#state !== "open") return
-    const request = this.#requests[0]
-    const text = format(refusal)
-    if (request !== undefined && refusal.method === request.method) {
-      this.#requests.shift()
-      request.reject(new Error(`Operation failed: ${request.method}; ${text}`))
-    } else if (request !== undefined) {
-      this.#requests.shift()
-      request.reject(new Error(`Channel closed by server: ${text}`))
-    }
-    this.emit("error", new Error(`Channel closed by server: ${text}`))
+    this.#requests.refused(refusal)
+    this.emit("error", new Error(`Channel closed by server: ${format(refusal)}`))
     this.end()
   }
 }
