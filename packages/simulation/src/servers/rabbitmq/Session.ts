@@ -13,7 +13,8 @@
  */
 import type { Host } from "../Host.ts"
 import { type Consumer, Deliveries, type Delivery } from "./Deliveries.ts"
-import type { Queue, Return } from "./Queue.ts"
+import type { Return } from "./Fact.ts"
+import type { Queue } from "./Queue.ts"
 import { stripped } from "./Exchanges.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
