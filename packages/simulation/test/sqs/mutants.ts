@@ -41,10 +41,12 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "calls.deleteMessages(deletes.map(handleOf))",
-    replacement: `calls.deleteMessages(
-        deletes.filter(({ settlement: { _tag } }) => _tag !== "DeadLetter").map(handleOf)
-      )`
+    text: "const all = deletes.splice(0)",
+    replacement: `const all = deletes.splice(0).filter(({ claim, done }) => {
+      const isCopied = claim.settlement._tag === "DeadLetter"
+      if (isCopied) done(claim)
+      return !isCopied
+    })`
   },
   {
     name: "does not extend leases",

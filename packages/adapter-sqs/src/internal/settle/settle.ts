@@ -1,5 +1,5 @@
 /** Carries out settlements: deletes, hides and copies messages in batches. */
-import { type BoundedMap, type Broker, BrokerError, type Delivery } from "@requeue/core/port"
+import { type BoundedMap, type Broker, BrokerError, type Delivery, EventLoop } from "@requeue/core/port"
 import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
@@ -83,21 +83,28 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     fork(Effect.map(call, (errors) => claims.forEach((claim, index) => done(claim, errors[index]))))
   }
 
+  const deletes: Array<{ claim: Settling.Claim<DirectCommand>; done: Settling.Done<DirectCommand> }> = []
+  // Together, because each copy of a batch is followed by a delete.
+  const deleteAll = EventLoop.atEndOfJob(() => {
+    const all = deletes.splice(0)
+    const results = calls.deleteMessages(all.map(({ claim }) => handleOf(claim)))
+    fork(Effect.map(results, (errors) => all.forEach(({ claim, done }, index) => done(claim, errors[index]))))
+  })
+
   return Settling.make<DirectCommand, CopyCommand>({
     claim: claiming(env),
     release: releasing(env),
     toCommand: command,
     ack: remove,
     carryOut: (claims, done) => {
-      const deletes: Array<Settling.Claim<DirectCommand>> = []
       const hides: Array<{ claim: Settling.Claim<DirectCommand>; handle: string; seconds: number }> = []
       for (const claim of claims) {
         const { command: each } = claim
-        if (each._tag === "Delete") deletes.push(claim)
+        if (each._tag === "Delete") deletes.push({ claim, done })
         else if (each._tag === "Hide") hides.push({ claim, handle: handleOf(claim), seconds: each.seconds })
         else done(claim, each._tag === "Refuse" ? each.error : undefined)
       }
-      end(deletes, done, calls.deleteMessages(deletes.map(handleOf)))
+      if (deletes.length > 0) deleteAll()
       end(
         hides.map(({ claim }) => claim),
         done,
