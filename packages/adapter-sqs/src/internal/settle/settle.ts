@@ -33,7 +33,11 @@ interface Dependencies {
 const lost = (queue: string, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
 
-const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
+/** A claim, and what ends it. */
+interface Ending<C> {
+  readonly claim: Settling.Claim<C>
+  readonly done: Settling.Done<C>
+}
 
 /** Claims a delivery whose visibility timeout has not ended. */
 const claiming =
@@ -73,22 +77,20 @@ const releasing =
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, command, fork, onEnd, publisher, settled } = env
 
-  /** Ends claims with the results of a call, which have their order. */
-  const end = <C>(
-    claims: ReadonlyArray<Settling.Claim<C>>,
-    done: Settling.Done<C>,
-    call: Effect.Effect<Results>
-  ): void => {
-    if (claims.length === 0) return
-    fork(Effect.map(call, (errors) => claims.forEach((claim, index) => done(claim, errors[index]))))
+  /** Ends claims with the results of their call, which have their order. */
+  const end = <C>(claims: ReadonlyArray<Ending<C>>, call: Effect.Effect<Results>): void => {
+    if (claims.length > 0)
+      fork(Effect.map(call, (errors) => claims.forEach(({ claim, done }, index) => done(claim, errors[index]))))
   }
 
-  const deletes: Array<{ claim: Settling.Claim<DirectCommand>; done: Settling.Done<DirectCommand> }> = []
+  const waiting: Array<Ending<DirectCommand> & { readonly handle: string; readonly seconds: number | undefined }> = []
   // Together, because each copy of a batch is followed by a delete.
-  const deleteAll = EventLoop.atEndOfJob(() => {
-    const all = deletes.splice(0)
-    const results = calls.deleteMessages(all.map(({ claim }) => handleOf(claim)))
-    fork(Effect.map(results, (errors) => all.forEach(({ claim, done }, index) => done(claim, errors[index]))))
+  const flush = EventLoop.atEndOfJob(() => {
+    const all = waiting.splice(0)
+    const deletes = all.filter(({ seconds }) => seconds === undefined)
+    const hides = all.flatMap(({ seconds, ...each }) => (seconds === undefined ? [] : { ...each, seconds }))
+    end(deletes, calls.deleteMessages(deletes.map(({ handle }) => handle)))
+    end(hides, calls.changeVisibility(hides))
   })
 
   return Settling.make<DirectCommand, CopyCommand>({
@@ -97,26 +99,24 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     toCommand: command,
     ack: remove,
     carryOut: (claims, done) => {
-      const hides: Array<{ claim: Settling.Claim<DirectCommand>; handle: string; seconds: number }> = []
       for (const claim of claims) {
-        const { command: each } = claim
-        if (each._tag === "Delete") deletes.push({ claim, done })
-        else if (each._tag === "Hide") hides.push({ claim, handle: handleOf(claim), seconds: each.seconds })
+        const { command: each, delivery } = claim
+        const { handle } = receiptOf(delivery)
+        if (each._tag === "Delete") waiting.push({ claim, done, handle, seconds: undefined })
+        else if (each._tag === "Hide") waiting.push({ claim, done, handle, seconds: each.seconds })
         else done(claim, each._tag === "Refuse" ? each.error : undefined)
       }
-      if (deletes.length > 0) deleteAll()
-      end(
-        hides.map(({ claim }) => claim),
-        done,
-        calls.changeVisibility(hides)
-      )
+      flush()
     },
     publish: (claims, done) => {
       const items = claims.map(({ command: { outgoing: message }, delivery }) => {
         const receipt = receiptOf(delivery)
         return { message, original: receipt.attributes, source: nameOf(receipt) }
       })
-      end(claims, done, publisher.publish(items))
+      end(
+        claims.map((claim) => ({ claim, done })),
+        publisher.publish(items)
+      )
     },
     stored: ({ delivery }) => settled.set(receiptOf(delivery).messageId, true),
     ended: ({ delivery }, end) => onEnd(delivery, end === "gone" ? "gone" : "returned")
