@@ -41,12 +41,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "const all = waiting.splice(0)",
-    replacement: `const all = waiting.splice(0).filter(({ claim, done }) => {
-      const isCopied = claim.settlement._tag === "DeadLetter"
-      if (isCopied) done(claim)
-      return !isCopied
-    })`
+    text: "if (copied.length > 0) deleteCopied()",
+    replacement: "for (const each of copied.splice(0)) each.done(each.claim)"
   },
   {
     name: "does not extend leases",

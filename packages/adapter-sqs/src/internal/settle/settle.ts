@@ -33,23 +33,22 @@ interface Dependencies {
 const lost = (queue: string, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
 
-/** A claim, and what ends it. */
-interface Ending<C> {
-  readonly claim: Settling.Claim<C>
-  readonly done: Settling.Done<C>
-}
+const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
+
+const isAck = ({ settlement: { _tag } }: Broker.SettleRequest): boolean => _tag === "Ack" || _tag === "Drop"
 
 /** Claims a delivery whose visibility timeout has not ended. */
 const claiming =
   ({ calls, fork, now, onEnd, queue, settled }: Dependencies) =>
-  ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
+  (request: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
+    const { delivery } = request
     const receipt = receiptOf(delivery)
     if (receipt.isSettling) return lost(queue, "the delivery was already settled")
     receipt.isSettling = true
     if (!isExpired(receipt, now())) return undefined
     onEnd(delivery, "returned")
     // The message may still be in the queue, so the delete is tried, although SQS reports success in any case.
-    const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
+    const isDone = isAck(request) || settled.has(receipt.messageId)
     if (isDone) fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS redelivers the message")
   }
@@ -77,21 +76,28 @@ const releasing =
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, command, fork, onEnd, publisher, settled } = env
 
-  /** Ends claims with the results of their call, which have their order. */
-  const end = <C>(claims: ReadonlyArray<Ending<C>>, call: Effect.Effect<Results>): void => {
-    if (claims.length > 0)
-      fork(Effect.map(call, (errors) => claims.forEach(({ claim, done }, index) => done(claim, errors[index]))))
+  /** Ends claims with the results of a call, which have their order. */
+  const end = <C>(
+    claims: ReadonlyArray<Settling.Claim<C>>,
+    done: Settling.Done<C>,
+    call: Effect.Effect<Results>
+  ): void => {
+    if (claims.length === 0) return
+    fork(Effect.map(call, (errors) => claims.forEach((claim, index) => done(claim, errors[index]))))
   }
 
-  const waiting: Array<Ending<DirectCommand> & { readonly handle: string; readonly seconds: number | undefined }> = []
-  // Together, because each copy of a batch is followed by a delete.
-  const flush = EventLoop.atEndOfJob(() => {
-    const all = waiting.splice(0)
-    const deletes = all.filter(({ seconds }) => seconds === undefined)
-    const hides = all.flatMap(({ seconds, ...each }) => (seconds === undefined ? [] : { ...each, seconds }))
-    end(deletes, calls.deleteMessages(deletes.map(({ handle }) => handle)))
-    end(hides, calls.changeVisibility(hides))
+  const copied: Array<{ claim: Settling.Claim<DirectCommand>; done: Settling.Done<DirectCommand> }> = []
+  // Copies are stored together, so one call deletes their originals.
+  const deleteCopied = EventLoop.atEndOfJob(() => {
+    for (const [done, some] of Map.groupBy(copied.splice(0), (each) => each.done)) {
+      deleteAll(
+        some.map(({ claim }) => claim),
+        done
+      )
+    }
   })
+  const deleteAll = (claims: ReadonlyArray<Settling.Claim<DirectCommand>>, done: Settling.Done<DirectCommand>): void =>
+    end(claims, done, calls.deleteMessages(claims.map(handleOf)))
 
   return Settling.make<DirectCommand, CopyCommand>({
     claim: claiming(env),
@@ -99,24 +105,29 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     toCommand: command,
     ack: remove,
     carryOut: (claims, done) => {
+      const deletes: Array<Settling.Claim<DirectCommand>> = []
+      const hides: Array<{ claim: Settling.Claim<DirectCommand>; handle: string; seconds: number }> = []
       for (const claim of claims) {
-        const { command: each, delivery } = claim
-        const { handle } = receiptOf(delivery)
-        if (each._tag === "Delete") waiting.push({ claim, done, handle, seconds: undefined })
-        else if (each._tag === "Hide") waiting.push({ claim, done, handle, seconds: each.seconds })
+        const { command: each } = claim
+        if (each._tag === "Delete" && !isAck(claim)) copied.push({ claim, done })
+        else if (each._tag === "Delete") deletes.push(claim)
+        else if (each._tag === "Hide") hides.push({ claim, handle: handleOf(claim), seconds: each.seconds })
         else done(claim, each._tag === "Refuse" ? each.error : undefined)
       }
-      flush()
+      if (copied.length > 0) deleteCopied()
+      deleteAll(deletes, done)
+      end(
+        hides.map(({ claim }) => claim),
+        done,
+        calls.changeVisibility(hides)
+      )
     },
     publish: (claims, done) => {
       const items = claims.map(({ command: { outgoing: message }, delivery }) => {
         const receipt = receiptOf(delivery)
         return { message, original: receipt.attributes, source: nameOf(receipt) }
       })
-      end(
-        claims.map((claim) => ({ claim, done })),
-        publisher.publish(items)
-      )
+      end(claims, done, publisher.publish(items))
     },
     stored: ({ delivery }) => settled.set(receiptOf(delivery).messageId, true),
     ended: ({ delivery }, end) => onEnd(delivery, end === "gone" ? "gone" : "returned")
