@@ -10,6 +10,7 @@ import * as Changes from "./changes.ts"
 import { type Connection, open } from "./connection.ts"
 import * as Flushing from "./flushing.ts"
 import * as Transactions from "./transactions.ts"
+import { vacuum } from "./vacuum.ts"
 import * as Wakeups from "./wakeups.ts"
 
 /** What every part of the adapter shares. */
@@ -88,8 +89,9 @@ export const make = (
       if (!(current instanceof BrokerError.BrokerError)) current.db.close()
     }
 
-    const watch = ({ prepare }: Connection): void => {
+    const watch = (connection: Connection): void => {
       if (!isFile) return
+      const { prepare } = connection
       unwatch = Changes.watch({
         path,
         driver,
@@ -98,6 +100,7 @@ export const make = (
         onChange: () => wakeups.wake(),
         onBeat: () => {
           if (driver.identity(path) !== identity) reopen()
+          else vacuum(connection, transactions.add)
         }
       })
     }

@@ -31,7 +31,7 @@ export interface Transactions {
 }
 
 /** About the most rows that a transaction changes, which bounds how long it blocks the event loop. */
-const maxWeight = 1000
+const maxWeight = 500
 
 /** The longest pause between two attempts to get the lock, in milliseconds. */
 const maxPause = 10

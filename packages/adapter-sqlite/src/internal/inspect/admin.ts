@@ -8,7 +8,7 @@ import * as Rows from "../rows.ts"
 import { open } from "./browse.ts"
 
 /** The most messages that one transaction removes. */
-const maxPurge = 1000
+const maxPurge = 500
 
 const countsOf = (connection: Connection, queue: string, now: number) => ({
   ...Rows.count(connection, queue, now),

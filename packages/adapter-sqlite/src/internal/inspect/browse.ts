@@ -13,7 +13,7 @@ import { leaseLost } from "../toBrokerError.ts"
 const extensions = 3
 
 /** The most messages of one transaction. */
-const maxChunk = 500
+const maxChunk = 250
 
 /** What a browser shows, and how it removes. */
 interface Shown extends Pick<Broker.Browser, "next"> {

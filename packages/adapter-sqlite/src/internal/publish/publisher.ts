@@ -6,7 +6,7 @@ import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
 
 /** The most messages that one transaction gets from one call. */
-const maxChunk = 500
+const maxChunk = 250
 
 const context = { broker: "sqlite", operation: "publish" }
 
