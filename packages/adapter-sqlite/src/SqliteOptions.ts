@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
 /**
- * What an accepted send survives:
+ * The crashes that an accepted send survives:
  *
  * - `full`: a crash of the process, and a power cut. A send waits for the disk; the event loop does not.
  * - `normal`: a crash of the process. A power cut may lose the sends of the last seconds.
@@ -27,16 +27,13 @@ const decodeFields = AdapterOptions.decoder("sqlite", fields)
 
 /** The options of a SQLite broker. Each can be in the URL's query as well, which it overrides. */
 export interface Options {
-  /** The file, such as `sqlite:./queue.db` or `sqlite:/data/queue.db`. Default: `sqlite::memory:`, which keeps no file. */
+  /** The file, such as `sqlite:./queue.db`. Default: `sqlite::memory:`, without a file. */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** What an accepted send survives. Default: `"full"`. */
+  /** Whether a send waits for the disk. Default: `"full"`. */
   readonly durability?: Durability | undefined
-  /**
-   * Milliseconds after which another consumer gets a message whose process has ended. Running handlers extend it. Range: 1 s
-   * to 12 h. Default: 30000.
-   */
+  /** Milliseconds until the message of a killed process is redelivered. Default: 30000. */
   readonly lease?: Delay.DurationInput | undefined
-  /** Milliseconds that an operation may wait for the disk, or for another process that locks the file. Default: 10000. */
+  /** Milliseconds that an operation waits for the disk or a lock. Default: 10000. */
   readonly timeout?: Delay.DurationInput | undefined
 }
 

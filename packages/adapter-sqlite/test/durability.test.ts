@@ -8,8 +8,9 @@ import { counts, newPath, openAt, probe, run, send } from "./program.ts"
 /** A driver whose disk answers when the test says so. */
 const slowDisk = () => {
   const driver = VirtualDriver.make()
-  const flushes: Array<(error?: unknown) => void> = []
-  driver.flush = (done) => void flushes.push(done)
+  const flushes: Array<(error?: Error) => void> = []
+  driver.flush = () =>
+    new Promise((resolve, reject) => void flushes.push((error) => (error === undefined ? resolve() : reject(error))))
   return { driver, flushes }
 }
 
@@ -82,7 +83,8 @@ describe("durability: full", () => {
         const mode = yield* store.read({ operation: "test" }, ({ db }) => db.prepare("PRAGMA synchronous").get())
         assert.deepStrictEqual([flushes.length, mode?.["synchronous"]], [0, durability === "off" ? 0 : 1])
       })
-    ))
+    )
+  )
 })
 
 describe("transactions", () => {
@@ -121,7 +123,9 @@ describe("transactions", () => {
     run(
       Effect.gen(function* () {
         const { broker, store } = yield* openAt(yield* newPath, VirtualDriver.make())
-        const pages = store.read({ operation: "test" }, ({ db }) => Number(db.prepare("PRAGMA page_count").get()?.["page_count"]))
+        const pages = store.read({ operation: "test" }, ({ db }) =>
+          Number(db.prepare("PRAGMA page_count").get()?.["page_count"])
+        )
         yield* send(broker, ["a", "b", "c", "d", "e"], new Uint8Array(2 ** 20))
         yield* broker.admin.purge("q")
         const before = yield* pages

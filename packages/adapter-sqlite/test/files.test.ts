@@ -67,9 +67,7 @@ describe("a file of an older adapter", () => {
     run(
       Effect.gen(function* () {
         const path = yield* newPath
-        yield* Effect.scoped(
-          Effect.flatMap(openAt(path, VirtualDriver.make()), ({ broker }) => send(broker, ["a"]))
-        )
+        yield* Effect.scoped(Effect.flatMap(openAt(path, VirtualDriver.make()), ({ broker }) => send(broker, ["a"])))
         const db = new DatabaseSync(path)
         assert.throws(() => migrate(db, [...steps, "CREATE TABLE more (a); SELECT nonsense"]), /nonsense/)
         assert.strictEqual(versionOf(db), 1)
@@ -144,13 +142,17 @@ describe("a disk that is full", () => {
     run(
       Effect.gen(function* () {
         const { broker, store } = yield* openAt(yield* newPath, VirtualDriver.make())
-        const limit = (pages: number) => store.read({ operation: "test" }, ({ db }) => db.exec(`PRAGMA max_page_count = ${pages}`))
+        const limit = (pages: number) =>
+          store.read({ operation: "test" }, ({ db }) => db.exec(`PRAGMA max_page_count = ${pages}`))
         yield* send(broker, ["a"])
         yield* limit(20)
         const body = new Uint8Array(1_000_000)
-        const [large, small] = yield* Effect.all([Effect.result(send(broker, ["b"], body)), Effect.result(send(broker, ["c"]))], {
-          concurrency: 2
-        })
+        const [large, small] = yield* Effect.all(
+          [Effect.result(send(broker, ["b"], body)), Effect.result(send(broker, ["c"]))],
+          {
+            concurrency: 2
+          }
+        )
         assert.match(Result.isFailure(large) ? large.failure.message : "", /Throttled: .*full. Free space on the disk/)
         assert.isTrue(Result.isSuccess(small))
         yield* limit(100_000)
@@ -176,7 +178,10 @@ describe("a file that is replaced under a running broker", () => {
         assert.deepStrictEqual(yield* settleAll(Settlement.Ack), ["lost LeaseLost"])
         yield* send(broker, ["b"])
         yield* Effect.sleep(10)
-        assert.deepStrictEqual(inbox.map(({ metadata }) => metadata.id), ["b"])
+        assert.deepStrictEqual(
+          inbox.map(({ metadata }) => metadata.id),
+          ["b"]
+        )
         assert.notStrictEqual(identify(inbox[0]!), name)
       })
     ))

@@ -54,7 +54,7 @@ export const layer = (url: (folder: string) => string) =>
       const isFile = settings.path !== SqliteOptions.memory
       const { broker, store } = yield* open(settings, driver)
       const clock = yield* Clock.Clock
-      const now = () => clock.currentTimeMillisUnsafe()
+      const now = () => Math.floor(clock.currentTimeMillisUnsafe())
       let queues = 0
 
       const sql = <A>(run: (db: Pick<DatabaseSync, "prepare" | "exec">) => A) =>

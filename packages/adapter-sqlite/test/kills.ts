@@ -42,7 +42,9 @@ const checkSame = (what: string, actual: ReadonlyArray<string>, expected: Readon
 const program = new URL("worker.ts", import.meta.url).pathname
 
 const start = (url: string, log: string, name: string): ChildProcess =>
-  spawn(process.execPath, ["--conditions=@requeue/source", program, url, log, name], { stdio: ["ignore", "ignore", "inherit"] })
+  spawn(process.execPath, ["--conditions=@requeue/source", program, url, log, name], {
+    stdio: ["ignore", "ignore", "inherit"]
+  })
 
 const kill = async (child: ChildProcess): Promise<number> => {
   const closed = once(child, "close")
@@ -62,7 +64,8 @@ const checkRuns = (lines: ReadonlyArray<Line>, killed: ReadonlyMap<string, numbe
       const before = sorted[index - 1]
       if (line.is !== "begin" || before === undefined) continue
       if (before.is === "failure") assert.isAtLeast(line.at - before.at, delay, `early: ${id}`)
-      if (before.is === "begin") assert.isAtLeast(line.at, killed.get(before.name) ?? Number.NaN, `twice at a time: ${id}`)
+      if (before.is === "begin")
+        assert.isAtLeast(line.at, killed.get(before.name) ?? Number.NaN, `twice at a time: ${id}`)
     }
   }
 }
@@ -72,7 +75,9 @@ const checkBooks = (path: string, sent: ReadonlyArray<Sent>): void => {
   const db = new DatabaseSync(path)
   const rows = (queue: string) => db.prepare("SELECT body, metadata FROM requeue_message WHERE queue = ?").all(queue)
   const idsOf = (isLetter: boolean) => sent.flatMap(({ body, id }) => ((body.fails === null) === isLetter ? [id] : []))
-  const receipts = rows("receipts").map(({ body }): string => JSON.parse(new TextDecoder().decode(body as Uint8Array)).of)
+  const receipts = rows("receipts").map(
+    ({ body }): string => JSON.parse(new TextDecoder().decode(body as Uint8Array)).of
+  )
   const letters = rows("work.dlq").map(({ metadata }): string => JSON.parse(String(metadata)).id)
   // A process that is killed between its send and its ack sends again.
   checkSame("receipts", [...new Set(receipts)], idsOf(false))
@@ -82,7 +87,13 @@ const checkBooks = (path: string, sent: ReadonlyArray<Sent>): void => {
 }
 
 /** Sends messages, kills workers meanwhile, and waits until all messages have ended. */
-export const run = async ({ kills, messages }: { readonly messages: number; readonly kills: number }): Promise<void> => {
+export const run = async ({
+  kills,
+  messages
+}: {
+  readonly messages: number
+  readonly kills: number
+}): Promise<void> => {
   const folder = fs.mkdtempSync(join(tmpdir(), "requeue-sqlite-"))
   const url = `sqlite:${folder}/queue.db?lease=2000`
   const logs: Array<string> = []
@@ -110,7 +121,8 @@ export const run = async ({ kills, messages }: { readonly messages: number; read
     const half = Math.floor(messages / 2)
     await requeue.sendBatch("work", sent.slice(0, half))
     const sending = (async () => {
-      for (let i = half; i < messages; i += 20) await requeue.sendBatch("work", sent.slice(i, Math.min(i + 20, messages)))
+      for (let i = half; i < messages; i += 20)
+        await requeue.sendBatch("work", sent.slice(i, Math.min(i + 20, messages)))
     })()
     for (let count = 0; count < kills; count++) {
       const [first, ...others] = workers

@@ -43,7 +43,8 @@ describe("toDelivery", () => {
   })
 
   it.each(["{", "[]", "1", "null", '{"a":1}'])("reports headers that another program wrote wrongly: %s", (headers) =>
-    assert.strictEqual(toDelivery(row({ headers })).unreadable?.name, "InvalidHeaders"))
+    assert.strictEqual(toDelivery(row({ headers })).unreadable?.name, "InvalidHeaders")
+  )
 })
 
 describe("toCommand", () => {

@@ -29,7 +29,7 @@ export type Done<C> = (claim: Claim<C>, error?: BrokerError.BrokerError, fate?: 
 /** How a delivery ends: its message has left the queue, was returned to it, or is redelivered because the lease or connection is lost. */
 export type End = "gone" | "returned" | "lost"
 
-/** What a broker does. `C` are its commands other than copies, `K` its copies. */
+/** The calls of a broker. `C` are its commands other than copies, `K` its copies. */
 export interface Options<C extends Tagged, K extends Copy<C> = Copy<C>> {
   /**
    * Claims a delivery, so no other settlement of it reaches the broker. Returns the error of one that is not held: it was

@@ -18,10 +18,7 @@ export interface Opened {
 }
 
 /** Opens a broker that lives until the scope closes. */
-export const open = (
-  settings: Settings,
-  driver: Driver
-): Effect.Effect<Opened, BrokerError.BrokerError, Scope.Scope> =>
+export const open = (settings: Settings, driver: Driver): Effect.Effect<Opened, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const capabilities = Capabilities.make(settings)

@@ -11,12 +11,12 @@ export type Database = Pick<DatabaseSync, "prepare" | "exec" | "close">
 
 /** Writes one file to the disk. */
 export interface Flusher {
-  /** Calls back once all earlier writes are on the disk, or with an error. */
-  readonly flush: (done: (error: unknown) => void) => void
+  /** Resolves once all earlier writes are on the disk. */
+  readonly flush: () => Promise<void>
   readonly close: () => void
 }
 
-/** What the adapter needs of the platform. Tests replace it. */
+/** The platform, which tests replace. */
 export interface Driver {
   /** Opens or creates a file. Locked files are refused at once: waiting for a lock would block the event loop. */
   readonly open: (path: string) => Database
@@ -42,16 +42,20 @@ const flusher: Driver["flusher"] = (path) => {
     if (!isWindows) await syncFolder(dirname(path))
     return handle
   }
-  return {
-    flush: (done) => {
-      log ??= opened()
-      log.then(({ fd }) => fs.fdatasync(fd, done), (error: unknown) => {
-        log = undefined
-        done(error)
-      })
-    },
-    close: () => void log?.then((handle) => handle.close(), () => undefined)
+  const close = (): void => {
+    void log?.then((handle) => handle.close()).catch(() => undefined)
+    log = undefined
   }
+  const flush = async (): Promise<void> => {
+    try {
+      log ??= opened()
+      await (await log).datasync()
+    } catch (error) {
+      close()
+      throw error
+    }
+  }
+  return { flush, close }
 }
 
 const syncFolder = async (folder: string): Promise<void> => {
@@ -87,5 +91,6 @@ export const node: Driver = {
       watcher.on("error", () => watcher.close())
       return () => watcher.close()
     }),
+  // oxlint-disable-next-line no-restricted-globals -- the end of a turn, which gathers the sends of many sockets
   soon: (run) => void setImmediate(run)
 }

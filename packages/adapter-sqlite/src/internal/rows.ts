@@ -20,6 +20,13 @@ export interface NewRow extends Pick<Row, "at" | "metadata" | "headers" | "body"
 /** Names one delivery: only the last one of a message has its present token. */
 export type Handle = Pick<Row, "seq" | "token">
 
+/**
+ * Returns when a message is due, as a whole number: never early, and at once without a delay.
+ *
+ * A clock may have fractions of a millisecond.
+ */
+export const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
+
 const columns = "seq, token, deliveries, at, metadata, headers, body"
 const isHeld = "seq = ? AND token = ? AND leased > 0"
 
@@ -96,9 +103,13 @@ export const replace = (
   { seq, token }: Handle,
   { at, metadata, queue }: Pick<NewRow, "at" | "metadata" | "queue">
 ): boolean =>
-  prepare(
-    `UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = 0, deliveries = 0 WHERE ${isHeld}`
-  ).run(queue, at, metadata, seq, token).changes === 1
+  prepare(`UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = 0, deliveries = 0 WHERE ${isHeld}`).run(
+    queue,
+    at,
+    metadata,
+    seq,
+    token
+  ).changes === 1
 
 /** Removes up to `limit` messages that no consumer has, and returns their number. */
 export const purge = (connection: Connection, queue: string, now: number, limit: number): number => {
@@ -129,7 +140,9 @@ export const delayed = (
 
 /** The names of all queues. */
 export const names = ({ prepare }: Connection): ReadonlyArray<string> =>
-  prepare("SELECT name FROM requeue_queue ORDER BY name").all().map(({ name }) => String(name))
+  prepare("SELECT name FROM requeue_queue ORDER BY name")
+    .all()
+    .map(({ name }) => String(name))
 
 /** Counts a queue's messages by state. A lease that is over makes its message ready. */
 export const count = ({ prepare }: Connection, queue: string, now: number) => {

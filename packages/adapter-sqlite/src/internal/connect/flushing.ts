@@ -31,11 +31,15 @@ export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): 
     const batch = next
     next = undefined
     isRunning = true
-    flusher.flush((error) => {
+    const flushed = (error?: BrokerError.BrokerError): void => {
       isRunning = false
       begin()
-      end(batch, error === undefined || error === null ? undefined : toBrokerError(error, { operation: "publish" }))
-    })
+      end(batch, error)
+    }
+    flusher.flush().then(
+      () => flushed(),
+      (cause: unknown) => flushed(toBrokerError(cause, { operation: "publish" }))
+    )
   }
 
   const batchOf = (): Batch => {

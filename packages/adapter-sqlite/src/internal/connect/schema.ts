@@ -54,7 +54,8 @@ export const migrate = (db: Database, all = steps): void => {
   try {
     // Another process may have migrated it meanwhile.
     const version = versionOf(db)
-    if (version === 0) db.exec("CREATE TABLE requeue_schema (version INTEGER NOT NULL) STRICT; INSERT INTO requeue_schema VALUES (0)")
+    if (version === 0)
+      db.exec("CREATE TABLE requeue_schema (version INTEGER NOT NULL) STRICT; INSERT INTO requeue_schema VALUES (0)")
     for (const step of all.slice(version)) db.exec(step)
     db.prepare("UPDATE requeue_schema SET version = ?").run(Math.max(version, all.length))
     db.exec("COMMIT")

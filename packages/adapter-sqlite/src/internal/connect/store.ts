@@ -1,53 +1,34 @@
-/** The open file of one broker: its connection, transactions and changes. It is reopened when it was moved or replaced. */
+/** The parts of a broker that work on its file: transactions, reads, and the consumers to wake. */
 import { BrokerError, type Connection as State, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { memory, type Settings } from "../../SqliteOptions.ts"
 import type { Driver } from "../client.ts"
-import { isLocked, toBrokerError } from "../toBrokerError.ts"
-import * as Changes from "./changes.ts"
-import { type Connection, open } from "./connection.ts"
+import type { Context } from "../toBrokerError.ts"
+import type { Connection } from "./connection.ts"
+import * as File from "./file.ts"
 import * as Flushing from "./flushing.ts"
 import * as Transactions from "./transactions.ts"
 import { vacuum } from "./vacuum.ts"
 import * as Wakeups from "./wakeups.ts"
 
-/** What every part of the adapter shares. */
-export interface Store extends Pick<Transactions.Transactions, "add">, Pick<Wakeups.Wakeups, "wake"> {
+/** The tools that every part of the adapter shares. */
+export interface Store
+  extends
+    Pick<Transactions.Transactions, "add">,
+    Pick<Wakeups.Wakeups, "wake">,
+    Pick<File.File, "reopen" | "generation"> {
   readonly settings: Settings
   readonly timers: Timers.Timers
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, with fractions. */
   readonly now: () => number
+  /** Returns when a lease ends that begins now, in whole epoch milliseconds. */
+  readonly leaseEnd: () => number
   readonly onWake: Wakeups.Wakeups["add"]
   /** Reads outside of the transactions. It waits for a lock as they do. */
-  readonly read: <A>(context: ReadContext, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
-  /** Closes the file and opens it again. */
-  readonly reopen: () => void
-  /** Differs for each file that had the path: numbers of messages are unique in one file only. */
-  readonly generation: () => number
+  readonly read: <A>(context: Context, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
 }
-
-type ReadContext = Parameters<typeof toBrokerError>[1]
-
-/** The pause between attempts to read or open a locked file, in milliseconds. */
-const pause = 5
-
-/** The pause before each attempt to open the file again, in milliseconds. */
-const reconnectPause = 100
-
-/** Repeats a synchronous call while the file is locked, until the timeout. */
-const unlocked = <A>(run: () => A, context: ReadContext, { now }: Timers.Timers, timeout: number) =>
-  Effect.gen(function* () {
-    const until = now() + timeout
-    while (true) {
-      const result = yield* Effect.result(Effect.try({ try: run, catch: (cause) => ({ cause }) }))
-      if (result._tag === "Success") return result.success
-      const { cause } = result.failure
-      if (!isLocked(cause) || now() >= until) return yield* toBrokerError(cause, context)
-      yield* Effect.sleep(pause)
-    }
-  })
 
 /** Opens the file, and closes it with the scope. */
 export const make = (
@@ -55,96 +36,40 @@ export const make = (
   driver: Driver,
   onState: State.Tracker["set"]
 ): Effect.Effect<Store, BrokerError.BrokerError, Scope.Scope> =>
-  // Long, because its functions share the connection.
   Effect.gen(function* () {
-    const { path, timeout } = settings
-    const isFile = path !== memory
+    const { durability, lease, path, timeout } = settings
     const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
-    const opening = { operation: "open", path }
-    let current: Connection | BrokerError.BrokerError = yield* unlocked(
-      () => open(settings, driver),
-      opening,
-      timers,
-      timeout
-    )
-    let identity = isFile ? driver.identity(path) : undefined
-    let generation = 0
-    let unwatch: (() => void) | undefined
-    let reconnecting: Timers.Timer | undefined
-
-    const flusher = isFile && settings.durability === "full" ? driver.flusher(`${path}-wal`) : undefined
     const wakeups = Wakeups.make()
+    const flusher = path !== memory && durability === "full" ? driver.flusher(`${path}-wal`) : undefined
+    const file = yield* File.make({
+      settings,
+      driver,
+      timers,
+      onState,
+      onChange: () => wakeups.wake(),
+      onBeat: (connection) => vacuum(connection, transactions.add),
+      onClose: () => flusher?.close()
+    })
     const transactions = Transactions.make({
-      connection: () => current,
+      connection: file.current,
       timers,
       settings,
       soon: driver.soon,
       flush: flusher && Flushing.make(flusher, timers, timeout)
     })
-
-    const closeFile = (): void => {
-      unwatch?.()
-      unwatch = undefined
-      if (!(current instanceof BrokerError.BrokerError)) current.db.close()
-    }
-
-    const watch = (connection: Connection): void => {
-      if (!isFile) return
-      const { prepare } = connection
-      unwatch = Changes.watch({
-        path,
-        driver,
-        timers,
-        version: () => Number(prepare("PRAGMA data_version").get()?.["data_version"]),
-        onChange: () => wakeups.wake(),
-        onBeat: () => {
-          if (driver.identity(path) !== identity) reopen()
-          else vacuum(connection, transactions.add)
-        }
-      })
-    }
-
-    const connect = (): void => {
-      try {
-        current = open(settings, driver)
-      } catch (cause) {
-        return disconnect(toBrokerError(cause, opening))
-      }
-      onState("up")
-      const before = identity
-      identity = isFile ? driver.identity(path) : undefined
-      if (identity !== before) generation++
-      watch(current)
-      wakeups.wake()
-    }
-
-    /** Closes the file, and tries to open it again after a pause. Jobs wait meanwhile. */
-    const disconnect = (error: BrokerError.BrokerError): void => {
-      closeFile()
-      flusher?.close()
-      current = error
-      onState("down", error.message)
-      reconnecting = timers.after(reconnectPause, connect)
-    }
-
-    const reopen = (): void => disconnect(toBrokerError(new Error("it was moved or replaced"), opening))
-
-    watch(current)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         transactions.close()
-        timers.cancel(reconnecting)
-        onState("down")
-        closeFile()
-        flusher?.close()
-        current = toBrokerError(new Error("the broker was closed"), opening)
+        file.close()
       })
     )
 
     const connected = (): Connection => {
-      if (current instanceof BrokerError.BrokerError) throw current
-      return current
+      const connection = file.current()
+      if (connection instanceof BrokerError.BrokerError) throw connection
+      return connection
     }
 
     return {
@@ -153,9 +78,10 @@ export const make = (
       onWake: wakeups.add,
       settings,
       timers,
-      now: () => clock.currentTimeMillisUnsafe(),
-      read: (context, run) => unlocked(() => run(connected()), context, timers, timeout),
-      reopen,
-      generation: () => generation
+      now,
+      leaseEnd: () => Math.ceil(now() + lease),
+      read: (context, run) => File.unlocked(() => run(connected()), context, timers, timeout),
+      reopen: file.reopen,
+      generation: file.generation
     }
   })

@@ -30,7 +30,7 @@ type Leased = Delivery.Delivery & { readonly receipt: Receipt }
 
 // Long, because its functions share the credit.
 export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
-  const { add, now, onWake, settings, timers } = store
+  const { add, leaseEnd, now, onWake, timers } = store
   const held = new Set<Receipt>()
   let limit = 0
   let isOpen = true
@@ -82,7 +82,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         wanted = Math.min(maxClaim, limit - held.size)
         if (wanted <= 0) return
         Rows.declare(connection, queue)
-        const until = time + settings.lease
+        const until = leaseEnd()
         const options = { queue, now: time, until, limit: wanted, counts: true }
         leased = Rows.claim(connection, options).map((row) => deliver(row, until, store))
         for (const { receipt } of leased) held.add(receipt)

@@ -10,7 +10,7 @@ import { receiptOf } from "./receipt.ts"
 export const extend = (
   deliveries: ReadonlyArray<Delivery.Delivery>,
   queue: string,
-  { add, now, settings }: Store
+  { add, leaseEnd }: Store
 ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
   Effect.callback((resume) => {
     const context = { operation: "extend", queue }
@@ -19,7 +19,7 @@ export const extend = (
       ...context,
       weight: deliveries.length,
       run: (connection) => {
-        const until = now() + settings.lease
+        const until = leaseEnd()
         lost = deliveries.filter((each) => !Rows.extend(connection, receiptOf(each), until))
         for (const each of deliveries) receiptOf(each).until = until
       },

@@ -9,8 +9,6 @@ export interface Receipt extends Handle {
   readonly copy: string
   /** When its lease ends, in epoch milliseconds. */
   until: number
-  /** Whether it is settled, or being settled. */
-  isTaken: boolean
 }
 
 export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // `deliver` made it.
@@ -24,7 +22,7 @@ export const deliver = (
   const delivery = toDelivery(row)
   const { seq, token } = row
   const copy = `${generation()}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, copy, until, isTaken: false } }
+  return { ...delivery, receipt: { seq, token, copy, until } }
 }
 
 /** Names a delivered copy. */

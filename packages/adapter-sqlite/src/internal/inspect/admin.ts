@@ -48,7 +48,8 @@ const purge = (queue: string, store: Store): Effect.Effect<number, BrokerError.B
 }
 
 export const make = (store: Store): Broker.Admin => ({
-  counts: (queue) => store.read({ operation: "counts", queue }, (connection) => countsOf(connection, queue, store.now())),
+  counts: (queue) =>
+    store.read({ operation: "counts", queue }, (connection) => countsOf(connection, queue, store.now())),
   backlog: ({ queue }) =>
     store.read({ operation: "counts", queue }, (connection) => backlogOf(connection, queue, store.now())),
   names: store.read({ operation: "names" }, Rows.names),

@@ -15,7 +15,7 @@ const extensions = 3
 /** The most messages of one transaction. */
 const maxChunk = 250
 
-/** What a browser shows, and how it removes. */
+/** The messages of a browser. */
 interface Shown extends Pick<Broker.Browser, "next"> {
   /** Returns those that were not there any more. */
   readonly remove: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<ReadonlyArray<Receipt>, BrokerError.BrokerError>
@@ -54,12 +54,9 @@ const forEach = (
 }
 
 /** Leases shown messages until the scope closes. */
-const ready = (
-  { limit, queue }: Broker.BrowseOptions,
-  store: Store
-): Effect.Effect<Shown, never, Scope.Scope> =>
+const ready = ({ limit, queue }: Broker.BrowseOptions, store: Store): Effect.Effect<Shown, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { now, settings } = store
+    const { leaseEnd, now, settings } = store
     const held = new Set<Receipt>()
     const pages = PageSize.make()
     let isWhole = true
@@ -73,15 +70,22 @@ const ready = (
         return true
       })
       // After an error, the leases end.
-      return Effect.ensuring(Effect.ignore(given), Effect.sync(() => store.wake(queue)))
+      return Effect.ensuring(
+        Effect.ignore(given),
+        Effect.sync(() => store.wake(queue))
+      )
     })
     yield* Effect.addFinalizer(() => giveBack)
 
     const extend = Effect.suspend(() => {
-      const until = now() + settings.lease
-      return forEach([...held], store, { operation: "extend", queue }, (connection, receipt) =>
-        // A message that was removed meanwhile is not lost.
-        !held.has(receipt) || Rows.extend(connection, receipt, until)
+      const until = leaseEnd()
+      return forEach(
+        [...held],
+        store,
+        { operation: "extend", queue },
+        (connection, receipt) =>
+          // A message that was removed meanwhile is not lost.
+          !held.has(receipt) || Rows.extend(connection, receipt, until)
       )
     })
     const extended = Effect.map(extend, (lost) => {
@@ -99,7 +103,7 @@ const ready = (
           weight: wanted,
           run: (connection) => {
             const time = now()
-            const options = { queue, now: time, until: time + settings.lease, limit: wanted, counts: false }
+            const options = { queue, now: time, until: leaseEnd(), limit: wanted, counts: false }
             shown = Rows.claim(connection, options).map((row) => show(row, undefined, store))
             isWhole = Rows.count(connection, queue, time).ready === 0
           },
@@ -141,7 +145,7 @@ const delayed = ({ queue }: Broker.BrowseOptions, store: Store): Shown => {
   const next: Broker.Browser["next"] = (count) =>
     store.read({ operation: "browse", queue }, (connection) => {
       // Messages that are due by now are not delayed.
-      if (!isBegun) last = { at: store.now(), seq: Number.MAX_SAFE_INTEGER }
+      if (!isBegun) last = { at: Math.floor(store.now()), seq: Number.MAX_SAFE_INTEGER }
       isBegun = true
       const rows = Rows.delayed(connection, queue, last, Math.min(count, pages.size()))
       pages.seen(rows.map(({ body }) => body.length))
@@ -166,20 +170,23 @@ export const open = (
   options: Broker.BrowseOptions,
   store: Store
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.map(options.from === "ready" ? ready(options, store) : Effect.sync(() => delayed(options, store)), ({ isWhole, next, remove }) => ({
-    next,
-    remove: (deliveries: ReadonlyArray<Delivery.Delivery>) =>
-      Effect.match(Effect.uninterruptible(remove(deliveries.map(receiptOf))), {
-        onSuccess: (lost): ReadonlyArray<Broker.SettleFailure> => {
-          const error = leaseLost({ operation: "remove", queue: options.queue })
-          const gone = new Set(lost)
-          return deliveries.flatMap((delivery) =>
-            gone.has(receiptOf(delivery)) ? [{ delivery, error, fate: "lost" as const }] : []
-          )
-        },
-        onFailure: (error): ReadonlyArray<Broker.SettleFailure> =>
-          deliveries.map((delivery) => ({ delivery, error, fate: "unknown" as const }))
-      }),
-    identify,
-    browsed: () => ({ isWhole: isWhole(), hidden: 0 })
-  }))
+  Effect.map(
+    options.from === "ready" ? ready(options, store) : Effect.sync(() => delayed(options, store)),
+    ({ isWhole, next, remove }) => ({
+      next,
+      remove: (deliveries: ReadonlyArray<Delivery.Delivery>) =>
+        Effect.match(Effect.uninterruptible(remove(deliveries.map(receiptOf))), {
+          onSuccess: (lost): ReadonlyArray<Broker.SettleFailure> => {
+            const error = leaseLost({ operation: "remove", queue: options.queue })
+            const gone = new Set(lost)
+            return deliveries.flatMap((delivery) =>
+              gone.has(receiptOf(delivery)) ? [{ delivery, error, fate: "lost" as const }] : []
+            )
+          },
+          onFailure: (error): ReadonlyArray<Broker.SettleFailure> =>
+            deliveries.map((delivery) => ({ delivery, error, fate: "unknown" as const }))
+        }),
+      identify,
+      browsed: () => ({ isWhole: isWhole(), hidden: 0 })
+    })
+  )

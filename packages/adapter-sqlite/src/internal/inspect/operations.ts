@@ -71,12 +71,20 @@ const operator = (settings: Settings): Adapter.Operator => {
       Effect.suspend(() =>
         path === memory || node.identity(path) === undefined
           ? Effect.succeed(absent(request, path))
-          : using(() => Connection.openOnly(settings, node), path, (connection) => inspected(connection, request))
+          : using(
+              () => Connection.openOnly(settings, node),
+              path,
+              (connection) => inspected(connection, request)
+            )
       ),
     create: (request) =>
-      using(() => Connection.open(settings, node), path, (connection) => {
-        for (const queue of queuesOf(request)) Rows.declare(connection, queue)
-      })
+      using(
+        () => Connection.open(settings, node),
+        path,
+        (connection) => {
+          for (const queue of queuesOf(request)) Rows.declare(connection, queue)
+        }
+      )
   }
 }
 

@@ -25,7 +25,7 @@ const refusal = ({ body, queue }: Outgoing.Outgoing, maxBodySize: number): Broke
 /** Returns the row of a message. Pure. */
 export const toRow = ({ body, delay, headers, metadata, queue }: Outgoing.Outgoing, now: number): Rows.NewRow => ({
   queue,
-  at: now + delay,
+  at: Rows.dueAt(now, delay),
   metadata: Metadata.encode(Metadata.setBack(metadata, now)),
   headers: Object.keys(headers).length === 0 ? null : JSON.stringify(headers),
   body

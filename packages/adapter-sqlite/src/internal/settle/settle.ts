@@ -37,9 +37,7 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
       queue,
       weight: claims.length,
       run: (connection) => {
-        present = new Set(
-          claims.filter(({ command, delivery }) => carryOut(connection, receiptOf(delivery), command))
-        )
+        present = new Set(claims.filter(({ command, delivery }) => carryOut(connection, receiptOf(delivery), command)))
         // At once, because the consumer may lease others in the same transaction.
         for (const { delivery } of claims) held.delete(receiptOf(delivery))
       },
@@ -58,16 +56,9 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
   }
 
   return Settling.make<Command>({
-    claim: ({ delivery }) => {
-      const receipt = receiptOf(delivery)
-      if (receipt.isTaken || !held.has(receipt)) return lost
-      receipt.isTaken = true
-      return undefined
-    },
-    release: ({ delivery }) => {
-      receiptOf(delivery).isTaken = false
-      return undefined
-    },
+    // Of two settlements of one delivery, the second finds no row with the token.
+    claim: ({ delivery }) => (held.has(receiptOf(delivery)) ? undefined : lost),
+    release: () => undefined,
     toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement, queue, store.now()),
     ack: remove,
     carryOut: carryOutAll

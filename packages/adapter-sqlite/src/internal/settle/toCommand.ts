@@ -1,6 +1,6 @@
 /** From a settlement to what becomes of the delivery's row. Pure. */
 import { type Delivery, Metadata, Outgoing, type Settlement } from "@requeue/core/port"
-import type { NewRow } from "../rows.ts"
+import { dueAt, type NewRow } from "../rows.ts"
 
 /**
  * - `Remove`: the message is done.
@@ -39,6 +39,6 @@ export const toCommand = (
 const replace = ({ delay, metadata, queue }: Outgoing.Outgoing, now: number): Command => ({
   _tag: "Replace",
   queue,
-  at: now + delay,
+  at: dueAt(now, delay),
   metadata: Metadata.encode(metadata)
 })
