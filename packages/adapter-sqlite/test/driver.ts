@@ -8,7 +8,7 @@ export const sqliteError = (errcode: number, message: string): Error =>
   Object.assign(new Error(message), { code: "ERR_SQLITE_ERROR", errcode })
 
 /** Makes statements and commits fail by throwing. */
-export interface Faults {
+interface Faults {
   /** Called before each statement. */
   readonly statement: (sql: string, values: ReadonlyArray<unknown>) => void
   /** Called before each commit. */

@@ -43,7 +43,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
 const unclear: Pick<Meaning, "reason"> = { reason: "ConnectionLost" }
 
 /** Returns SQLite's primary result code; `undefined` for any other error. */
-export const codeOf = (cause: unknown): number | undefined =>
+const codeOf = (cause: unknown): number | undefined =>
   cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number" ? cause.errcode & 0xff : undefined
 
 /** Whether another process holds the lock. */

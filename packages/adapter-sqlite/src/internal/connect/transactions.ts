@@ -11,7 +11,7 @@ import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
 import type { Connection } from "./connection.ts"
 
 /** Work in a transaction. */
-export interface Job extends Context {
+interface Job extends Context {
   /** About how many rows it changes. */
   readonly weight: number
   /** Whether it is confirmed only when it is on the disk. Default: false. */
