@@ -55,7 +55,7 @@ export interface Options<C extends Tagged, K extends Copy<C> = Copy<C>> {
   readonly publish?: ((claims: ReadonlyArray<Claim<K>>, done: Done<K>) => void) | undefined
   /**
    * Called when a copy is stored, before the ack. From then on the settlement has succeeded: remember the delivery, and ack it
-   * if it is redelivered. Default: nothing.
+   * if it is redelivered. Default: nothing, for adapters that remember the deliveries that have `ended`.
    */
   readonly stored?: ((request: Broker.SettleRequest) => void) | undefined
   /** Called when a claimed delivery has ended. Default: nothing. */

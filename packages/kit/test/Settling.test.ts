@@ -198,8 +198,7 @@ it("a defect of an adapter ends the call", async () => {
     carryOut: () => {
       throw new Error("defect")
     },
-    publish: () => {},
-    stored: () => {}
+    publish: () => {}
   })
   const exit = await Effect.runPromiseExit(run([{ delivery: deliveryOf(0), settlement: Settlement.Ack }]))
   assert.strictEqual(exit._tag, "Failure")

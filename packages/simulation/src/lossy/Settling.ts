@@ -111,7 +111,6 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
           publisher.publish(outgoing, { of: number, prefer: session.server, isHop }, (error) => done(claim, error))
         }
       },
-      stored: remember,
       ended: (claim, end) => {
         if (end === "gone") remember(claim)
       }

@@ -118,7 +118,6 @@ export const subscribing =
           })
         }
       },
-      stored: remember,
       ended: (claim, end) => {
         if (end === "gone") remember(claim)
       }

@@ -581,12 +581,6 @@ const clients: ReadonlyArray<Mutant> = [
     to: "succeed(each)"
   },
   {
-    name: "the kit forgets that a copy is stored",
-    file: settlingOfKit,
-    from: "        stored(each)\n",
-    to: "\n"
-  },
-  {
     name: "the kit does not release what it could not settle",
     file: settlingOfKit,
     from: 'fate === "lost" ? error : release(each, error, fate)',
@@ -595,8 +589,8 @@ const clients: ReadonlyArray<Mutant> = [
   {
     name: "the kit takes a failed copy for stored",
     file: settlingOfKit,
-    from: "if (failure === undefined) {\n        stored",
-    to: 'if (failure === undefined || failure.fate === "unknown") {\n        stored'
+    from: "if (failure === undefined) {\n        stored?.",
+    to: 'if (failure === undefined || failure.fate === "unknown") {\n        stored?.'
   }
 ]
 

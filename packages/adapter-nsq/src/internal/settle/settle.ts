@@ -133,7 +133,6 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
     ack: finish,
     carryOut: writing(dependencies),
     publish: publishing(dependencies),
-    stored: finished,
     ended: (claim, end) => {
       // Only once it was written: otherwise the core must settle the redelivery.
       if (end === "gone") finished(claim)

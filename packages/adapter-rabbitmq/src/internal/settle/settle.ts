@@ -118,7 +118,6 @@ export const make = ({ fork, publish, queue, settled, toCommand }: Dependencies)
         )
       )
     },
-    stored: remember,
     ended: (claim, end) => {
       if (end === "gone") remember(claim)
     },
