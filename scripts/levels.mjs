@@ -27,6 +27,7 @@ export const servers = {
   examples: ["rabbitmq", "nsq", "sqs"],
   "packages/adapter-nsq": ["nsq"],
   "packages/adapter-rabbitmq": ["rabbitmq"],
+  "packages/adapter-sqlite": [],
   "packages/adapter-sqs": ["sqs"],
   "packages/cli": ["nsq"],
   "packages/console": ["sqs", "chromium"],

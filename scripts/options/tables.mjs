@@ -99,6 +99,13 @@ export const groups = [
         kinds: "kinds",
         more: "../packages/adapter-memory"
       },
+      {
+        title: "SQLite",
+        file: "packages/adapter-sqlite/src/SqliteOptions.ts",
+        type: "Options",
+        kinds: "fields",
+        more: "../packages/adapter-sqlite"
+      },
       ...[
         ["RabbitMQ", "rabbitmq", "RabbitMqOptions"],
         ["NSQ", "nsq", "NsqOptions"],

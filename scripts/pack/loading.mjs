@@ -20,7 +20,7 @@ export const program = `
 const limits = { "@requeue/": 20, "effect/": 85 }
 
 const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/port"]
-const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory"]
+const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory", "@requeue/adapter-sqlite"]
 const rabbitmq = ["@requeue/adapter-rabbitmq", "@requeue/adapter-rabbitmq/clean"]
 const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 

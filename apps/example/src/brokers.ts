@@ -13,6 +13,10 @@ const brokers = {
     schemes: ["memory"],
     url: "memory:"
   },
+  sqlite: {
+    schemes: ["sqlite"],
+    url: "sqlite:./dispatcher.db"
+  },
   rabbitmq: {
     schemes: ["amqp", "amqps"]
   },

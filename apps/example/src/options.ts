@@ -70,7 +70,7 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
   if (values.help) return "help"
   const { broker, url } = readBroker(values.broker, values.url)
   if (values.wait && broker === "memory") {
-    throw new UsageError("--wait: no other process sees the memory broker; use --broker rabbitmq, nsq or sqs")
+    throw new UsageError("--wait: no other process sees the memory broker; use --broker sqlite, rabbitmq, nsq or sqs")
   }
   return {
     broker,

@@ -17,6 +17,7 @@ const given = (url: string, keeps: Place["keeps"]): Place => {
 
 export const settle = async ({ broker, url }: Options, say: (line: string) => void): Promise<Place> => {
   if (broker === "memory") return given(url ?? "memory:", "nothing")
+  if (broker === "sqlite") return given(url ?? "sqlite:./dispatcher.db", "for good")
   if (url !== undefined) return given(url, "for good")
   say(`Starting ${broker} on this machine ...`)
   // Imported lazily: the memory broker does not need it.

@@ -48,8 +48,11 @@ export interface Options<C extends Tagged, K extends Copy<C> = Copy<C>> {
   readonly ack: C
   /** Carries out commands, and calls `done` for each in bounded time. */
   readonly carryOut: (claims: ReadonlyArray<Claim<C>>, done: Done<C>) => void
-  /** Publishes copies, and calls `done` for each in bounded time, as soon as it is stored or has failed. */
-  readonly publish: (claims: ReadonlyArray<Claim<K>>, done: Done<K>) => void
+  /**
+   * Publishes copies, and calls `done` for each in bounded time, as soon as it is stored or has failed. Default: no command is
+   * a copy.
+   */
+  readonly publish?: ((claims: ReadonlyArray<Claim<K>>, done: Done<K>) => void) | undefined
   /**
    * Called when a copy is stored, before the ack. From then on the settlement has succeeded: remember the delivery, and ack it
    * if it is redelivered. Default: nothing, for adapters that remember the deliveries that have `ended`.
@@ -124,7 +127,7 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
       else commands.push(claimed(request, command))
     }
     if (commands.length > 0) carryOut(commands, settled)
-    if (copies.length > 0) publish(copies, copied)
+    if (copies.length > 0) publish?.(copies, copied)
     end()
   }
 

@@ -1,5 +1,5 @@
 /**
- * The example's handler on all four brokers. Of everything that makes a run, one value differs: `broker` of the config
+ * The example's handler on all brokers. Of everything that makes a run, one value differs: `broker` of the config
  * file, here by REQUEUE_BROKER. What happened to each message, in which order, is then the same on all of them.
  */
 import { fileURLToPath } from "node:url"
@@ -61,15 +61,16 @@ const run = async (receiver: Receiver, environment: Readonly<Record<string, stri
 
 const real = ["rabbitmq", "nsq", "sqs"] as const
 
-/** The trails of five runs at the same time, which share nothing but the receiver. */
+/** The trails of six runs at the same time, which share nothing but the receiver. */
 const runAll = async () => {
   await using receiver = await startReceiver({ secret, seed })
   const started = await Promise.all(real.map((name) => start(name)))
   // What the config file wants to know: RABBITMQ_URL and so on.
   const urls = Object.fromEntries(real.map((name, index) => [`${name.toUpperCase()}_URL`, started[index]!.url]))
   try {
-    const [memory, rabbitmq, nsq, sqs, fewerRetries] = await Promise.all([
+    const [memory, sqlite, rabbitmq, nsq, sqs, fewerRetries] = await Promise.all([
       run(receiver, { REQUEUE_BROKER: "memory" }),
+      run(receiver, { SQLITE_URL: "sqlite::memory:", REQUEUE_BROKER: "sqlite" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "rabbitmq" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "nsq" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "sqs" }),
@@ -78,13 +79,13 @@ const runAll = async () => {
     const answers = new Set(receiver.visits.map(({ answer }) => answer))
     const stalls = receiver.visits.filter(({ answer }) => answer === "Stall")
     const unanswered = [...new Set(stalls.map(({ attempt, id }) => turn(id, attempt)))].toSorted()
-    return { memory, rabbitmq, nsq, sqs, fewerRetries, answers, unanswered }
+    return { memory, sqlite, rabbitmq, nsq, sqs, fewerRetries, answers, unanswered }
   } finally {
     await Promise.all(started.map((broker) => broker.dispose()))
   }
 }
 
-describe("the example's handler on four brokers", () => {
+describe("the example's handler on all brokers", () => {
   let trails: Awaited<ReturnType<typeof runAll>>
 
   beforeAll(async () => {
@@ -92,7 +93,7 @@ describe("the example's handler on four brokers", () => {
     // Each wait has a deadline of its own, and says what it waited for.
   }, 30 * 60_000)
 
-  test.each(real)("the audit trail of every message on %s is that on memory", (broker) => {
+  test.each(["sqlite", ...real] as const)("the audit trail of every message on %s is that on memory", (broker) => {
     expect(trails[broker]).toEqual(trails.memory)
   })
 

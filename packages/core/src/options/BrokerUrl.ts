@@ -53,9 +53,11 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Whether the URL parser would silently remove or replace text. */
+/** Whether the URL parser would silently remove or replace text. It keeps the dots of a path without a first slash. */
 const isAltered = (text: string): boolean =>
-  /[\t\n\r]/.test(text.trim()) || !text.isWellFormed() || /\/(\.|%2e){1,2}(?=[/?#]|$)/i.test(text.trim())
+  /[\t\n\r]/.test(text.trim()) ||
+  !text.isWellFormed() ||
+  (!/^\w+:[^/]/.test(text.trim()) && /\/(\.|%2e){1,2}(?=[/?#]|$)/i.test(text.trim()))
 
 /** Finds a parameter that is unknown or given twice, or a plus, which means a space in forms and a plus to people. */
 const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<string>): Problem | undefined => {

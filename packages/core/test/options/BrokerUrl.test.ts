@@ -16,6 +16,11 @@ describe("a URL", () => {
     }
   })
 
+  it("a path without a first slash keeps its dots", () => {
+    const { url } = Result.getOrThrow(parse("acme:../../queue.db"))
+    assert.strictEqual(url.pathname, "../../queue.db")
+  })
+
   it.each(["/", "?", "#"])("a password with %s, which ends the host, is told to be percent-encoded", (character) => {
     const refused = parse(`acme://me:hun${character}ter2@host/`)
     const { detail, remedy = "" } = Result.isFailure(refused) ? refused.failure : assert.fail("it was accepted")

@@ -15,6 +15,7 @@ import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 /** The packages of schemes whose names differ. */
 const packages: ReadonlyMap<string, string> = new Map([
   ["memory", "@requeue/adapter-memory"],
+  ["sqlite", "@requeue/adapter-sqlite"],
   ["amqp", "@requeue/adapter-rabbitmq"],
   ["amqps", "@requeue/adapter-rabbitmq"],
   ["nsq", "@requeue/adapter-nsq"],

@@ -1,0 +1,3 @@
+export * as SqliteBroker from "./SqliteBroker.ts"
+export * as SqliteOptions from "./SqliteOptions.ts"
+export { adapter } from "./SqliteBroker.ts"

@@ -1,0 +1,35 @@
+/** The parts of the adapter, put together. */
+import { type Broker, type BrokerError, Connection } from "@requeue/core/port"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../SqliteOptions.ts"
+import * as Capabilities from "./capabilities.ts"
+import type { Driver } from "./client.ts"
+import * as Store from "./connect/store.ts"
+import { subscribe } from "./consume/subscribe.ts"
+import * as Admin from "./inspect/admin.ts"
+import { publish } from "./publish/publisher.ts"
+
+/** A broker, and its file for tests. */
+export interface Opened {
+  readonly broker: Broker.Service
+  readonly store: Store.Store
+}
+
+/** Opens a broker that lives until the scope closes. */
+export const open = (settings: Settings, driver: Driver): Effect.Effect<Opened, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const capabilities = Capabilities.make(settings)
+    const connection = Connection.track("up", () => clock.currentTimeMillisUnsafe())
+    const store = yield* Store.make(settings, driver, connection.set)
+    const broker: Broker.Service = {
+      capabilities,
+      connection: connection.current,
+      publish: (messages) => publish(messages, store, capabilities.maxBodySize),
+      subscribe: (options) => subscribe(options, store),
+      admin: Admin.make(store)
+    }
+    return { broker, store }
+  })

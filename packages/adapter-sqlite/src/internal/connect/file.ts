@@ -1,0 +1,132 @@
+/** Keeps a file open, and opens it again when it was moved or replaced. */
+import { BrokerError, type Connection as State, type Timers } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import { memory, type Settings } from "../../SqliteOptions.ts"
+import type { Driver } from "../client.ts"
+import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
+import * as Changes from "./changes.ts"
+import { type Connection, open } from "./connection.ts"
+
+/** The pause between attempts to read or open a locked file, in milliseconds. */
+const pause = 5
+
+/** The pause before each attempt to open the file again, in milliseconds. */
+const reconnectPause = 100
+
+/** Repeats a synchronous call while the file is locked, until the timeout. */
+export const unlocked = <A>(
+  run: () => A,
+  context: Context,
+  { now }: Timers.Timers,
+  timeout: number
+): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const until = now() + timeout
+    while (true) {
+      const result = yield* Effect.result(Effect.try({ try: run, catch: (cause) => ({ cause }) }))
+      if (result._tag === "Success") return result.success
+      const { cause } = result.failure
+      if (!isLocked(cause) || now() >= until) return yield* toBrokerError(cause, context)
+      yield* Effect.sleep(pause)
+    }
+  })
+
+/** An open file. */
+export interface File {
+  /** Returns the connection, or why there is none. */
+  readonly current: () => Connection | BrokerError.BrokerError
+  /** Closes the file, and opens it again after a pause. */
+  readonly reopen: () => void
+  /** Differs for each file that had the path. */
+  readonly generation: () => number
+  readonly close: () => void
+}
+
+interface Options {
+  readonly settings: Settings
+  readonly driver: Driver
+  readonly timers: Timers.Timers
+  readonly onState: State.Tracker["set"]
+  /** Called when another connection has changed the file, and when it was opened again. */
+  readonly onChange: () => void
+  /** Called now and then while the file is open. */
+  readonly onBeat: (connection: Connection) => void
+  /** Called when the file was closed. */
+  readonly onClose: () => void
+}
+
+/** Opens a file. */
+export const make = (options: Options): Effect.Effect<File, BrokerError.BrokerError> => {
+  const { settings, driver, timers } = options
+  const context = { operation: "open", path: settings.path }
+  const first = unlocked(() => open(settings, driver), context, timers, settings.timeout)
+  return Effect.map(first, (connection) => keep(connection, options))
+}
+
+const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, settings, timers }: Options): File => {
+  const { path } = settings
+  const isFile = path !== memory
+  const context = { operation: "open", path }
+  const identify = (): string | undefined => (isFile ? driver.identity(path) : undefined)
+  let current: Connection | BrokerError.BrokerError = first
+  let identity = identify()
+  let generation = 0
+  let unwatch: (() => void) | undefined
+  let reconnecting: Timers.Timer | undefined
+
+  const watch = (connection: Connection): void => {
+    if (!isFile) return
+    unwatch = Changes.watch({
+      path,
+      driver,
+      timers,
+      version: () => Number(connection.prepare("PRAGMA data_version").get()?.["data_version"]),
+      onChange,
+      onBeat: () => {
+        if (identify() === identity) onBeat(connection)
+        else reopen()
+      }
+    })
+  }
+
+  const disconnect = (error: BrokerError.BrokerError): void => {
+    unwatch?.()
+    unwatch = undefined
+    if (!(current instanceof BrokerError.BrokerError)) current.db.close()
+    current = error
+    onClose()
+    onState("down", error.message)
+  }
+
+  const fail = (cause: unknown): void => {
+    disconnect(toBrokerError(cause, context))
+    reconnecting = timers.after(reconnectPause, connect)
+  }
+
+  const connect = (): void => {
+    try {
+      current = open(settings, driver)
+    } catch (cause) {
+      return fail(cause)
+    }
+    onState("up")
+    const before = identity
+    identity = identify()
+    if (identity !== before) generation++
+    watch(current)
+    onChange()
+  }
+
+  const reopen = (): void => fail(new Error("it was moved or replaced"))
+
+  watch(first)
+  return {
+    current: () => current,
+    reopen,
+    generation: () => generation,
+    close: () => {
+      timers.cancel(reconnecting)
+      disconnect(toBrokerError(new Error("the broker was closed"), context))
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** Gathers confirmations that wait for the disk: one flush at a time, and the next one serves all that came meanwhile. */
+import { BrokerError, Delay, type Timers } from "@requeue/core/port"
+import type { Flusher } from "../client.ts"
+import { toBrokerError } from "../toBrokerError.ts"
+
+type Done = (error?: BrokerError.BrokerError) => void
+
+interface Batch {
+  readonly waiting: Array<Done>
+  readonly limit: Timers.Timer
+}
+
+/** Returns a function that calls back once everything committed so far is on the disk, or after the timeout. MUST 7. */
+export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): ((done: Done) => void) => {
+  let isRunning = false
+  let next: Batch | undefined
+
+  const end = ({ limit, waiting }: Batch, error?: BrokerError.BrokerError): void => {
+    timers.cancel(limit)
+    for (const done of waiting.splice(0)) done(error)
+  }
+
+  const late = (batch: Batch): void => {
+    if (next === batch) next = undefined
+    const detail = `the disk did not confirm within ${Delay.format(timeout)}; the outcome is unknown`
+    end(batch, new BrokerError.BrokerError({ broker: "sqlite", operation: "publish", reason: "Timeout", detail }))
+  }
+
+  const begin = (): void => {
+    if (isRunning || next === undefined) return
+    const batch = next
+    next = undefined
+    isRunning = true
+    const flushed = (error?: BrokerError.BrokerError): void => {
+      isRunning = false
+      begin()
+      end(batch, error)
+    }
+    flusher.flush().then(
+      () => flushed(),
+      (cause: unknown) => flushed(toBrokerError(cause, { operation: "publish" }))
+    )
+  }
+
+  const batchOf = (): Batch => {
+    const batch: Batch = { waiting: [], limit: timers.after(timeout, () => late(batch)) }
+    return batch
+  }
+
+  return (done) => {
+    next ??= batchOf()
+    next.waiting.push(done)
+    begin()
+  }
+}

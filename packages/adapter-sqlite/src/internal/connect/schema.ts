@@ -1,0 +1,66 @@
+/** The tables, and how older files get them. The names leave room for a program's own tables in the same file. */
+import { BrokerError } from "@requeue/core/port"
+import type { Database } from "../client.ts"
+
+/**
+ * The steps from each version to the next; a file's version is the number of steps that it has. Only add steps.
+ *
+ * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds.
+ * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
+ * - `token`: grows with each lease. A settlement with an older one does nothing.
+ * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ *
+ * AUTOINCREMENT, because a number that is used again could name another message.
+ */
+export const steps: ReadonlyArray<string> = [
+  `CREATE TABLE requeue_queue (name TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
+   CREATE TABLE requeue_message (
+     seq INTEGER PRIMARY KEY AUTOINCREMENT,
+     queue TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     leased INTEGER NOT NULL DEFAULT 0,
+     token INTEGER NOT NULL DEFAULT 0,
+     deliveries INTEGER NOT NULL DEFAULT 0,
+     metadata TEXT,
+     headers TEXT,
+     body BLOB NOT NULL
+   ) STRICT;
+   CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE leased = 0;
+   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE leased > 0;`
+]
+
+/** Returns the version of a file; 0: it has no tables of Requeue. */
+export const versionOf = (db: Database): number => {
+  const exists = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'requeue_schema'").get() !== undefined
+  return exists ? Number(db.prepare("SELECT version FROM requeue_schema").get()?.["version"]) : 0
+}
+
+const tooNew = (version: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "sqlite",
+    operation: "open",
+    reason: "ConnectionFailed",
+    detail: `the file has version ${version} of Requeue's tables, and this adapter supports ${steps.length}`,
+    remedy: "Install the version of @requeue/adapter-sqlite that last opened the file, or a newer one",
+    isMisconfigured: true
+  })
+
+/** Creates or migrates the tables in one transaction. Throws for a file of a newer adapter. */
+export const migrate = (db: Database, all = steps): void => {
+  const before = versionOf(db)
+  if (before > all.length) throw tooNew(before)
+  if (before === all.length) return
+  db.exec("BEGIN IMMEDIATE")
+  try {
+    // Another process may have migrated it meanwhile.
+    const version = versionOf(db)
+    if (version === 0)
+      db.exec("CREATE TABLE requeue_schema (version INTEGER NOT NULL) STRICT; INSERT INTO requeue_schema VALUES (0)")
+    for (const step of all.slice(version)) db.exec(step)
+    db.prepare("UPDATE requeue_schema SET version = ?").run(Math.max(version, all.length))
+    db.exec("COMMIT")
+  } catch (error) {
+    db.exec("ROLLBACK")
+    throw error
+  }
+}

@@ -1,0 +1,87 @@
+/** The parts of a broker that work on its file: transactions, reads, and the consumers to wake. */
+import { BrokerError, type Connection as State, Timers } from "@requeue/core/port"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { memory, type Settings } from "../../SqliteOptions.ts"
+import type { Driver } from "../client.ts"
+import type { Context } from "../toBrokerError.ts"
+import type { Connection } from "./connection.ts"
+import * as File from "./file.ts"
+import * as Flushing from "./flushing.ts"
+import * as Transactions from "./transactions.ts"
+import { vacuum } from "./vacuum.ts"
+import * as Wakeups from "./wakeups.ts"
+
+/** The tools that every part of the adapter shares. */
+export interface Store
+  extends
+    Pick<Transactions.Transactions, "add">,
+    Pick<Wakeups.Wakeups, "wake">,
+    Pick<File.File, "reopen" | "generation"> {
+  readonly settings: Settings
+  readonly timers: Timers.Timers
+  /** Epoch milliseconds, with fractions. */
+  readonly now: () => number
+  /** Returns when a lease ends that begins now, in whole epoch milliseconds. */
+  readonly leaseEnd: () => number
+  readonly onWake: Wakeups.Wakeups["add"]
+  /** Reads outside of the transactions. It waits for a lock as they do. */
+  readonly read: <A>(context: Context, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
+}
+
+/** Opens the file, and closes it with the scope. */
+export const make = (
+  settings: Settings,
+  driver: Driver,
+  onState: State.Tracker["set"]
+): Effect.Effect<Store, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { durability, lease, path, timeout } = settings
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
+    const timers = yield* Timers.make
+    const wakeups = Wakeups.make()
+    const flusher = path !== memory && durability === "full" ? driver.flusher(`${path}-wal`) : undefined
+    const file = yield* File.make({
+      settings,
+      driver,
+      timers,
+      onState,
+      onChange: () => wakeups.wake(),
+      onBeat: (connection) => vacuum(connection, transactions.add),
+      onClose: () => flusher?.close()
+    })
+    const transactions = Transactions.make({
+      connection: file.current,
+      timers,
+      settings,
+      soon: driver.soon,
+      flush: flusher && Flushing.make(flusher, timers, timeout)
+    })
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        transactions.close()
+        file.close()
+      })
+    )
+
+    const connected = (): Connection => {
+      const connection = file.current()
+      if (connection instanceof BrokerError.BrokerError) throw connection
+      return connection
+    }
+
+    return {
+      add: transactions.add,
+      wake: wakeups.wake,
+      onWake: wakeups.add,
+      settings,
+      timers,
+      now,
+      leaseEnd: () => Math.ceil(now() + lease),
+      read: (context, run) => File.unlocked(() => run(connected()), context, timers, timeout),
+      reopen: file.reopen,
+      generation: file.generation
+    }
+  })

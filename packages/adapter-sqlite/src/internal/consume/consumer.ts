@@ -1,0 +1,133 @@
+/** A consumer: leases messages while it has credit, and sleeps until there can be more. MUST 5 and 8. */
+import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
+import type { Store } from "../connect/store.ts"
+import * as Rows from "../rows.ts"
+import { deliver, type Receipt } from "./receipt.ts"
+
+/** The most messages of one transaction. */
+const maxClaim = 100
+
+/** The pause after a failed attempt, in milliseconds. */
+const pause = 1000
+
+export interface Consumer {
+  readonly credit: (limit: number) => void
+  /** The deliveries that are not settled. Only the job that settles or loses one removes it. */
+  readonly held: Set<Receipt>
+  /** Leases more in the transaction of the settlements before it, which free credit. */
+  readonly refill: () => void
+  /** Stops, and returns what it holds to the queue. */
+  readonly close: (done: () => void) => void
+}
+
+interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> {
+  readonly store: Store
+  /** Called when an attempt to lease messages has failed, or has succeeded. */
+  readonly onOutcome: (error: BrokerError.BrokerError | undefined) => void
+}
+
+type Leased = Delivery.Delivery & { readonly receipt: Receipt }
+
+// Long, because its functions share the credit.
+export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
+  const { add, leaseEnd, now, onWake, timers } = store
+  const held = new Set<Receipt>()
+  let limit = 0
+  let isOpen = true
+  let isClaiming = false
+  /** Whether more may have come since the running attempt began. */
+  let isStale = false
+  let timer: Timers.Timer | undefined
+  /** No lease of a held delivery ends before, in epoch milliseconds. */
+  let firstEnd = Number.POSITIVE_INFINITY
+
+  /** Forgets deliveries whose leases have ended: another consumer may have the messages. */
+  const forgetLost = (time: number): void => {
+    if (time < firstEnd) return
+    firstEnd = Number.POSITIVE_INFINITY
+    for (const receipt of held) {
+      if (receipt.until <= time) held.delete(receipt)
+      else firstEnd = Math.min(firstEnd, receipt.until)
+    }
+  }
+
+  const refill = (): void => {
+    if (!isOpen || limit === 0) return
+    isStale = true
+    if (!isClaiming) claim()
+  }
+
+  const wake = (): void => {
+    if (held.size < limit) refill()
+  }
+
+  const sleep = (millis: number): void => {
+    timers.cancel(timer)
+    timer = millis === Number.POSITIVE_INFINITY ? undefined : timers.after(Math.max(0, millis), refill)
+  }
+
+  const claim = (): void => {
+    isClaiming = true
+    isStale = false
+    let [leased, wanted]: [ReadonlyArray<Leased>, number] = [[], 0]
+    let next = Number.POSITIVE_INFINITY
+    add({
+      operation: "receive",
+      queue,
+      weight: Math.min(maxClaim, limit),
+      run: (connection) => {
+        const time = now()
+        forgetLost(time)
+        next = firstEnd
+        wanted = Math.min(maxClaim, limit - held.size)
+        if (wanted <= 0) return
+        Rows.declare(connection, queue)
+        const until = leaseEnd()
+        const options = { queue, now: time, until, limit: wanted, counts: true }
+        leased = Rows.claim(connection, options).map((row) => deliver(row, until, store))
+        for (const { receipt } of leased) held.add(receipt)
+        if (leased.length > 0) firstEnd = Math.min(firstEnd, until)
+        next = leased.length < wanted ? Rows.nextTime(connection, queue) : firstEnd
+      },
+      end: (error) => {
+        isClaiming = false
+        if (error !== undefined) for (const { receipt } of leased) held.delete(receipt)
+        onOutcome(error)
+        if (error !== undefined) return sleep(pause)
+        sleep(next - now())
+        for (const delivery of leased) if (isOpen) onDelivery(delivery)
+        if (isStale || (leased.length > 0 && leased.length === wanted)) wake()
+      }
+    })
+  }
+
+  const unlisten = onWake(queue, wake)
+
+  return {
+    held,
+    refill,
+    credit: (credit) => {
+      limit = isOpen ? credit : 0
+      wake()
+    },
+    close: (done) => {
+      isOpen = false
+      limit = 0
+      unlisten()
+      timers.cancel(timer)
+      add({
+        operation: "unsubscribe",
+        queue,
+        weight: held.size,
+        run: (connection) => {
+          for (const receipt of held) Rows.giveBack(connection, receipt, 0)
+        },
+        end: () => {
+          held.clear()
+          store.wake(queue)
+          done()
+        }
+      })
+    }
+  }
+}

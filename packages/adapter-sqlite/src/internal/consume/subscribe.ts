@@ -1,0 +1,66 @@
+/** A consumer's subscription: deliveries under its credit, and their settlements. */
+import { type Broker, type BrokerError, Trouble } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Store } from "../connect/store.ts"
+import * as Rows from "../rows.ts"
+import * as Settle from "../settle/settle.ts"
+import * as Consumer from "./consumer.ts"
+import { extend } from "./extend.ts"
+import { identify, receiptOf } from "./receipt.ts"
+
+/** The longest interval that Node supports, in milliseconds. */
+const interval = 2 ** 31 - 1
+
+/** Keeps the process of a worker alive while it waits for messages, as a network connection would. */
+const keepAlive = Effect.acquireRelease(
+  // oxlint-disable-next-line no-restricted-globals -- it measures no time, and Effect's Clock may be virtual
+  Effect.sync(() => setInterval(() => {}, interval)),
+  (timer) => Effect.sync(() => clearInterval(timer))
+)
+
+/** Creates missing queues. */
+const declare = (queues: ReadonlyArray<string>, { add }: Store): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.callback((resume) => {
+    add({
+      operation: "subscribe",
+      queue: queues[0],
+      weight: queues.length,
+      run: (connection) => {
+        for (const queue of queues) Rows.declare(connection, queue)
+      },
+      end: (error) => resume(error === undefined ? Effect.void : Effect.fail(error))
+    })
+  })
+
+/** Delivers until the scope closes, which returns all unsettled messages. */
+export const subscribe = (
+  { deadLetterQueues, onDelivery, queue }: Broker.SubscribeOptions,
+  store: Store
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* declare([queue, ...deadLetterQueues], store)
+    yield* keepAlive
+    const run = Effect.runForkWith(yield* Effect.context())
+    const trouble = Trouble.track(queue, store.now)
+    const onOutcome = (error: BrokerError.BrokerError | undefined): void => {
+      if (error !== undefined) run(trouble.tell(error))
+      else if (trouble.current() !== undefined) run(trouble.over)
+    }
+    const consumer = yield* Effect.acquireRelease(
+      Effect.sync(() => Consumer.make({ queue, store, onDelivery, onOutcome })),
+      ({ close }) => Effect.callback<void>((resume) => close(() => resume(Effect.void)))
+    )
+    return {
+      credit: consumer.credit,
+      settle: Settle.make(consumer, queue, store),
+      extend: (deliveries) =>
+        Effect.map(extend(deliveries, queue, store), (failures) => {
+          for (const { delivery, fate } of failures) if (fate === "lost") consumer.held.delete(receiptOf(delivery))
+          consumer.refill()
+          return failures
+        }),
+      identify,
+      trouble: trouble.current
+    }
+  })

@@ -1,0 +1,170 @@
+/** The statements of the adapter. Times are in epoch milliseconds. */
+import type { Connection } from "./connect/connection.ts"
+
+/** A row, as statements return it. */
+export interface Row {
+  readonly seq: number
+  readonly token: number
+  readonly deliveries: number
+  readonly at: number
+  readonly metadata: string | null
+  readonly headers: string | null
+  readonly body: Uint8Array
+}
+
+/** A message to store. */
+export interface NewRow extends Pick<Row, "at" | "metadata" | "headers" | "body"> {
+  readonly queue: string
+}
+
+/** Names one delivery: only the last one of a message has its present token. */
+export type Handle = Pick<Row, "seq" | "token">
+
+/**
+ * Returns when a message is due, as a whole number: never early, and at once without a delay.
+ *
+ * A clock may have fractions of a millisecond.
+ */
+export const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
+
+const columns = "seq, token, deliveries, at, metadata, headers, body"
+const isHeld = "seq = ? AND token = ? AND leased > 0"
+
+const rowsOf = (rows: ReadonlyArray<unknown>): ReadonlyArray<Row> => rows as ReadonlyArray<Row> // The columns of the table.
+
+/** Creates a queue if it is missing. */
+export const declare = ({ declared, prepare }: Connection, queue: string): void => {
+  if (declared.has(queue)) return
+  prepare("INSERT OR IGNORE INTO requeue_queue (name) VALUES (?)").run(queue)
+  declared.add(queue)
+}
+
+export const exists = ({ prepare }: Connection, queue: string): boolean =>
+  prepare("SELECT 1 FROM requeue_queue WHERE name = ?").get(queue) !== undefined
+
+export const insert = ({ prepare }: Connection, { at, body, headers, metadata, queue }: NewRow): void =>
+  void prepare("INSERT INTO requeue_message (queue, at, metadata, headers, body) VALUES (?, ?, ?, ?, ?)").run(
+    queue,
+    at,
+    metadata,
+    headers,
+    body
+  )
+
+/** Ends the leases that are over. */
+const expire = ({ prepare }: Connection, now: number): void =>
+  void prepare("UPDATE requeue_message SET leased = 0 WHERE leased > 0 AND leased <= ?").run(now)
+
+/** Leases up to `limit` due messages, oldest first. `counts`: whether that is a delivery. */
+export const claim = (
+  connection: Connection,
+  { counts, limit, now, queue, until }: { queue: string; now: number; until: number; limit: number; counts: boolean }
+): ReadonlyArray<Row> => {
+  expire(connection, now)
+  const rows = connection
+    .prepare(
+      `UPDATE requeue_message SET leased = ?, token = token + 1, deliveries = deliveries + ? WHERE seq IN (
+         SELECT seq FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT ?
+       ) RETURNING ${columns}`
+    )
+    .all(until, counts ? 1 : 0, queue, now, limit)
+  // SQLite returns them in any order.
+  return rowsOf(rows).toSorted((a, b) => a.at - b.at || a.seq - b.seq)
+}
+
+/** Returns when the next message can become due, or the next lease can end; `Infinity`: not without a change of the file. */
+export const nextTime = ({ prepare }: Connection, queue: string): number => {
+  const times = [
+    prepare("SELECT at FROM requeue_message WHERE queue = ? AND leased = 0 ORDER BY at LIMIT 1").get(queue)?.["at"],
+    prepare("SELECT leased FROM requeue_message WHERE leased > 0 ORDER BY leased LIMIT 1").get()?.["leased"]
+  ].filter((time) => time !== undefined)
+  return Math.min(...times.map(Number))
+}
+
+/** Renews a lease. Returns whether the delivery holds it. */
+export const extend = ({ prepare }: Connection, { seq, token }: Handle, until: number): boolean =>
+  prepare(`UPDATE requeue_message SET leased = ? WHERE ${isHeld}`).run(until, seq, token).changes === 1
+
+/** Removes a delivered message. Returns whether the delivery held it. */
+export const remove = ({ prepare }: Connection, { seq, token }: Handle): boolean =>
+  prepare(`DELETE FROM requeue_message WHERE ${isHeld}`).run(seq, token).changes === 1
+
+/** Returns a delivered message to its place. `uncounted`: how many deliveries do not count. */
+export const giveBack = ({ prepare }: Connection, { seq, token }: Handle, uncounted: 0 | 1): boolean =>
+  prepare(`UPDATE requeue_message SET leased = 0, deliveries = deliveries - ? WHERE ${isHeld}`).run(
+    uncounted,
+    seq,
+    token
+  ).changes === 1
+
+/** Turns a delivered message into its copy: a retry, or a dead letter in another queue. */
+export const replace = (
+  { prepare }: Connection,
+  { seq, token }: Handle,
+  { at, metadata, queue }: Pick<NewRow, "at" | "metadata" | "queue">
+): boolean =>
+  prepare(`UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = 0, deliveries = 0 WHERE ${isHeld}`).run(
+    queue,
+    at,
+    metadata,
+    seq,
+    token
+  ).changes === 1
+
+/** Removes up to `limit` messages that no consumer has, and returns their number. */
+export const purge = (connection: Connection, queue: string, now: number, limit: number): number => {
+  expire(connection, now)
+  const sql = `DELETE FROM requeue_message WHERE seq IN (
+    SELECT seq FROM requeue_message WHERE queue = ? AND leased = 0 LIMIT ?)`
+  return Number(connection.prepare(sql).run(queue, limit).changes)
+}
+
+/** Removes a message that is still delayed. Returns whether it was. */
+export const removeDelayed = ({ prepare }: Connection, { seq, token }: Handle, now: number): boolean =>
+  prepare("DELETE FROM requeue_message WHERE seq = ? AND token = ? AND leased = 0 AND at > ?").run(seq, token, now)
+    .changes === 1
+
+/** Returns delayed messages after the position of an earlier one, soonest first. */
+export const delayed = (
+  { prepare }: Connection,
+  queue: string,
+  after: Pick<Row, "at" | "seq">,
+  limit: number
+): ReadonlyArray<Row> =>
+  rowsOf(
+    prepare(
+      `SELECT ${columns} FROM requeue_message
+       WHERE queue = ? AND leased = 0 AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
+    ).all(queue, after.at, after.seq, limit)
+  )
+
+/** The names of all queues. */
+export const names = ({ prepare }: Connection): ReadonlyArray<string> =>
+  prepare("SELECT name FROM requeue_queue ORDER BY name")
+    .all()
+    .map(({ name }) => String(name))
+
+/** Counts a queue's messages by state. A lease that is over makes its message ready. */
+export const count = ({ prepare }: Connection, queue: string, now: number) => {
+  const number = (sql: string, ...values: ReadonlyArray<string | number>): number =>
+    Number(prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ${sql}`).get(queue, ...values)?.["n"])
+  return {
+    ready: number("leased = 0 AND at <= ?", now) + number("leased > 0 AND leased <= ?", now),
+    inFlight: number("leased > 0 AND leased > ?", now),
+    delayed: number("leased = 0 AND at > ?", now)
+  }
+}
+
+/** Returns when each delayed message is due. */
+export const dues = ({ prepare }: Connection, queue: string, now: number): ReadonlyArray<number> =>
+  prepare("SELECT at FROM requeue_message WHERE queue = ? AND leased = 0 AND at > ?")
+    .all(queue, now)
+    .map(({ at }) => Number(at))
+
+/** Returns the message that has been ready longest. */
+export const oldest = ({ prepare }: Connection, queue: string, now: number): Row | undefined =>
+  rowsOf(
+    prepare(
+      `SELECT ${columns} FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT 1`
+    ).all(queue, now)
+  )[0]

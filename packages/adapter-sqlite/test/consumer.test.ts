@@ -1,0 +1,69 @@
+/** Credit, leases and wake-ups, which cases see only through the core. */
+import { Settlement } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import { assert, describe, it } from "vitest"
+import * as VirtualDriver from "./driver.ts"
+import { counts, newPath, openAt, probe, run, send } from "./program.ts"
+
+const soon = Effect.sleep(1)
+
+/** Two brokers on one file, as two processes have them. */
+const two = Effect.gen(function* () {
+  const [driver, path] = [VirtualDriver.make(), yield* newPath]
+  const one = yield* openAt(path, driver, "?lease=2s")
+  const other = yield* openAt(path, driver, "?lease=2s")
+  return [one.broker, other.broker] as const
+})
+
+describe("a consumer", () => {
+  it("gets as many messages as its credit, and one more for each that it settles", () =>
+    run(
+      Effect.gen(function* () {
+        const [broker] = yield* two
+        yield* send(broker, ["a", "b", "c", "d"])
+        const { inbox, settleAll } = yield* probe(broker, 2)
+        yield* soon
+        assert.strictEqual(inbox.length, 2)
+        yield* settleAll(Settlement.Ack, inbox.slice(0, 1))
+        yield* soon
+        assert.deepStrictEqual(
+          inbox.map(({ metadata }) => metadata.id),
+          ["a", "b", "c"]
+        )
+        assert.deepStrictEqual(yield* counts(broker), [1, 2, 0])
+      })
+    ))
+
+  it("notices what another process sends", () =>
+    run(
+      Effect.gen(function* () {
+        const [broker, other] = yield* two
+        const { inbox } = yield* probe(broker, 1)
+        yield* soon
+        yield* send(other, ["a"])
+        yield* soon
+        assert.strictEqual(inbox.length, 1)
+      })
+    ))
+
+  it("gets a message of another process when the lease ends, and not before", () =>
+    run(
+      Effect.gen(function* () {
+        const [broker, other] = yield* two
+        yield* send(broker, ["a"])
+        const holder = yield* probe(broker, 1)
+        yield* soon
+        holder.credit(0)
+        const heir = yield* probe(other, 1)
+        // Its claims end the leases that are over.
+        for (let count = 0; count < 19; count++) {
+          yield* Effect.sleep(100)
+          heir.credit(1)
+        }
+        assert.deepStrictEqual([holder.inbox.length, heir.inbox.length], [1, 0])
+        yield* Effect.sleep(110)
+        assert.deepStrictEqual([heir.inbox.length, heir.inbox[0]?.attempts], [1, 2])
+        assert.deepStrictEqual(yield* holder.settleAll(Settlement.Ack), ["lost LeaseLost"])
+      })
+    ))
+})

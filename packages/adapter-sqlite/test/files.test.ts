@@ -1,0 +1,188 @@
+/** Files that cannot be queues, and files that stop working: typed errors with remedies, and nothing is lost. */
+import * as fs from "node:fs"
+import { DatabaseSync } from "node:sqlite"
+import { BrokerError, Settlement } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { assert, describe, it } from "vitest"
+import { migrate, steps, versionOf } from "../src/internal/connect/schema.ts"
+import * as VirtualDriver from "./driver.ts"
+import { counts, newPath, openAt, probe, run, send } from "./program.ts"
+
+/** Returns the error of opening a file that `prepare` has made. It may return another path. */
+const refusalOf = (prepare: (path: string, driver: VirtualDriver.VirtualDriver) => unknown) =>
+  run(
+    Effect.gen(function* () {
+      const driver = VirtualDriver.make()
+      const path = yield* newPath
+      const other = prepare(path, driver)
+      const opened = yield* Effect.result(openAt(typeof other === "string" ? other : path, driver))
+      const error = Result.isFailure(opened) ? opened.failure : undefined
+      assert.instanceOf(error, BrokerError.BrokerError)
+      return error
+    })
+  )
+
+const make = (path: string, version = steps): void => {
+  const db = new DatabaseSync(path)
+  migrate(db, version)
+  db.close()
+}
+
+describe("a file is refused", () => {
+  it.each<readonly [string, Parameters<typeof refusalOf>[0], RegExp]>([
+    ["in a missing folder", (path) => `${path}/missing/queue.db`, /unable to open.*Create the folder/],
+    ["that is no database", (path) => fs.writeFileSync(path, "x".repeat(5000)), /not a SQLite database/],
+    ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 2.*supports 1.*Install the version/],
+    ["on NFS", (_, driver) => Object.assign(driver, { fileSystem: () => 0x6969 }), /network file system.*local disk/],
+    ["on SMB", (_, driver) => Object.assign(driver, { fileSystem: () => -11317950 }), /network file system/]
+  ])("%s", async (_, prepare, message) => {
+    const error = await refusalOf(prepare)
+    assert.match(error.message, message)
+    assert.isTrue(error.isMisconfigured)
+  })
+
+  it("that is damaged", async () => {
+    const error = await refusalOf((path) => {
+      make(path)
+      const file = fs.openSync(path, "r+")
+      fs.writeSync(file, new Uint8Array(3000).fill(7), 0, 3000, 100)
+      fs.closeSync(file)
+    })
+    assert.match(error.message, /malformed.*restore a backup/)
+  })
+
+  it("that may not be written", async () => {
+    const error = await refusalOf((path, driver) => {
+      new DatabaseSync(path).exec("PRAGMA journal_mode = WAL; CREATE TABLE mine (a)")
+      Object.assign(driver, { open: () => new DatabaseSync(path, { readOnly: true }) })
+    })
+    assert.strictEqual(error.reason, "AccessRefused")
+    assert.match(error.message, /Give the process write permission/)
+  })
+})
+
+describe("a file of an older adapter", () => {
+  it("is migrated in one transaction, and keeps its messages", () =>
+    run(
+      Effect.gen(function* () {
+        const path = yield* newPath
+        yield* Effect.scoped(Effect.flatMap(openAt(path, VirtualDriver.make()), ({ broker }) => send(broker, ["a"])))
+        const db = new DatabaseSync(path)
+        assert.throws(() => migrate(db, [...steps, "CREATE TABLE more (a); SELECT nonsense"]), /nonsense/)
+        assert.strictEqual(versionOf(db), 1)
+        migrate(db, [...steps, "ALTER TABLE requeue_message ADD COLUMN more TEXT"])
+        assert.strictEqual(versionOf(db), 2)
+        assert.strictEqual(db.prepare("SELECT more FROM requeue_message").all().length, 1)
+        db.close()
+      })
+    ))
+
+  it("may have tables of the program before and after", () =>
+    run(
+      Effect.gen(function* () {
+        const path = yield* newPath
+        const db = new DatabaseSync(path)
+        db.exec("CREATE TABLE accounts (id); PRAGMA user_version = 7")
+        const { broker } = yield* openAt(path, VirtualDriver.make())
+        yield* send(broker, ["a"])
+        assert.strictEqual(db.prepare("PRAGMA user_version").get()?.["user_version"], 7)
+        db.close()
+      })
+    ))
+})
+
+describe("a file that another program locks", () => {
+  const locked = Effect.gen(function* () {
+    const path = yield* newPath
+    const { broker } = yield* openAt(path, VirtualDriver.make(), "?timeout=1s")
+    const other = new DatabaseSync(path)
+    yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+    other.exec("BEGIN IMMEDIATE")
+    return { broker, other }
+  })
+
+  it("makes sends wait", () =>
+    run(
+      Effect.gen(function* () {
+        const { broker, other } = yield* locked
+        const sending = yield* Effect.forkChild(send(broker, ["a"]))
+        yield* Effect.sleep(500)
+        assert.isUndefined(sending.pollUnsafe())
+        other.exec("COMMIT")
+        yield* Effect.sleep(20)
+        assert.isDefined(sending.pollUnsafe())
+        assert.deepStrictEqual(yield* counts(broker), [1, 0, 0])
+      })
+    ))
+
+  it("fails sends and settlements after the timeout, and nothing has happened", () =>
+    run(
+      Effect.gen(function* () {
+        const { broker, other } = yield* locked
+        other.exec("COMMIT")
+        yield* send(broker, ["a"])
+        const { inbox, settleAll } = yield* probe(broker, 1)
+        yield* Effect.sleep(10)
+        const [delivery] = inbox
+        other.exec("BEGIN IMMEDIATE")
+        const error = yield* Effect.flip(send(broker, ["b"]))
+        assert.match(error.message, /Throttled: database is locked. End the program.*raise timeout/)
+        assert.deepStrictEqual(yield* settleAll(Settlement.Ack, [delivery!]), ["transient Throttled"])
+        other.exec("COMMIT")
+        assert.deepStrictEqual(yield* counts(broker), [0, 1, 0])
+        assert.deepStrictEqual(yield* settleAll(Settlement.Ack, [delivery!]), [])
+        assert.deepStrictEqual(yield* counts(broker), [0, 0, 0])
+      })
+    ))
+})
+
+describe("a disk that is full", () => {
+  it("fails sends with a remedy, keeps what was sent, and goes on when there is room", () =>
+    run(
+      Effect.gen(function* () {
+        const { broker, store } = yield* openAt(yield* newPath, VirtualDriver.make())
+        const limit = (pages: number) =>
+          store.read({ operation: "test" }, ({ db }) => db.exec(`PRAGMA max_page_count = ${pages}`))
+        yield* send(broker, ["a"])
+        yield* limit(20)
+        const body = new Uint8Array(1_000_000)
+        const [large, small] = yield* Effect.all(
+          [Effect.result(send(broker, ["b"], body)), Effect.result(send(broker, ["c"]))],
+          {
+            concurrency: 2
+          }
+        )
+        assert.match(Result.isFailure(large) ? large.failure.message : "", /Throttled: .*full. Free space on the disk/)
+        assert.isTrue(Result.isSuccess(small))
+        yield* limit(100_000)
+        yield* send(broker, ["b"], body)
+        assert.deepStrictEqual(yield* counts(broker), [3, 0, 0])
+      })
+    ))
+})
+
+describe("a file that is replaced under a running broker", () => {
+  it("is opened again: sends go to the file that has the path", () =>
+    run(
+      Effect.gen(function* () {
+        const path = yield* newPath
+        const { broker } = yield* openAt(path, VirtualDriver.make())
+        yield* send(broker, ["a"])
+        const { inbox, identify, settleAll } = yield* probe(broker, 1)
+        yield* Effect.sleep(10)
+        const name = identify(inbox[0]!)
+        for (const suffix of ["", "-wal", "-shm"]) fs.renameSync(path + suffix, `${path}.old${suffix}`)
+        yield* Effect.sleep(10_000)
+        assert.strictEqual(broker.connection().state, "up")
+        assert.deepStrictEqual(yield* settleAll(Settlement.Ack), ["lost LeaseLost"])
+        yield* send(broker, ["b"])
+        yield* Effect.sleep(10)
+        assert.deepStrictEqual(
+          inbox.map(({ metadata }) => metadata.id),
+          ["b"]
+        )
+        assert.notStrictEqual(identify(inbox[0]!), name)
+      })
+    ))
+})

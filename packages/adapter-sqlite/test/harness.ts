@@ -1,0 +1,189 @@
+/** SQLite in virtual time, with a harness that reads the file by its own connection and SQL. */
+import * as fs from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { Harness } from "@requeue/conformance"
+import { Broker, type Delivery } from "@requeue/core/port"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { SqliteOptions } from "../src/index.ts"
+import { open } from "../src/internal/broker.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
+import type { Row } from "../src/internal/rows.ts"
+import * as VirtualDriver from "./driver.ts"
+
+/** A new folder, which lasts as long as the scope. */
+const folder = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(join(tmpdir(), "requeue-sqlite-"))),
+  (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
+)
+
+/** Whether a statement belongs to an operation, and concerns a queue. */
+const concerns = (
+  operation: Harness.Operation,
+  sql: string,
+  values: ReadonlyArray<unknown>,
+  isOf: (value: unknown) => boolean,
+  queueOf: (seq: unknown) => unknown
+): boolean => {
+  const isClaim = sql.includes("RETURNING")
+  const isExtension = sql.startsWith("UPDATE requeue_message SET leased = ? WHERE seq")
+  const isCopy = sql.startsWith("INSERT INTO requeue_message") || sql.startsWith("UPDATE requeue_message SET queue")
+  switch (operation) {
+    case "publish":
+      return isCopy && isOf(values[0])
+    case "receive":
+      return isClaim && values.some(isOf)
+    case "extend":
+      return isExtension && isOf(queueOf(values[1]))
+    case "settle":
+      return !isClaim && !isExtension && sql.includes("seq = ? AND token = ?") && isOf(queueOf(values.at(-2)))
+  }
+}
+
+/** A harness for a file, or for a database without one. */
+export const layer = (url: (folder: string) => string) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const driver = VirtualDriver.make()
+      const settings = Result.getOrThrow(SqliteOptions.decode({ url: url(yield* folder) }))
+      const isFile = settings.path !== SqliteOptions.memory
+      const { broker, store } = yield* open(settings, driver)
+      const clock = yield* Clock.Clock
+      const now = () => Math.floor(clock.currentTimeMillisUnsafe())
+      let queues = 0
+
+      const sql = <A>(run: (db: Pick<DatabaseSync, "prepare" | "exec">) => A) =>
+        isFile
+          ? Effect.acquireUseRelease(
+              Effect.sync(() => driver.open(settings.path)),
+              (db) => Effect.sync(() => run(db)),
+              (db) => Effect.sync(() => db.close())
+            )
+          : Effect.orDie(store.read({ operation: "harness" }, ({ db }) => run(db)))
+
+      const insert = "INSERT INTO requeue_message (queue, at, headers, body) VALUES (?, ?, ?, ?)"
+      const publishRaw = (queue: string, body: Uint8Array, headers: Delivery.Delivery["headers"]) =>
+        Effect.map(
+          sql((db) => {
+            db.exec("BEGIN IMMEDIATE")
+            db.prepare("INSERT OR IGNORE INTO requeue_queue VALUES (?)").run(queue)
+            db.prepare(insert).run(queue, now(), JSON.stringify(headers), body)
+            db.exec("COMMIT")
+          }),
+          // Without a file, no other connection can publish, and none is noticed.
+          () => (isFile ? undefined : store.wake(queue))
+        )
+
+      const deadLetters = (queue: string) =>
+        sql((db) =>
+          db
+            .prepare("SELECT * FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq")
+            .all(queue, now())
+            .map((row): Delivery.Delivery => {
+              const stored = row as unknown as Row // The columns of the table.
+              return { ...toDelivery({ ...stored, deliveries: stored.deliveries + 1 }), receipt: undefined }
+            })
+        )
+
+      const pending = (queue: string) =>
+        sql((db) => {
+          const count = (where: string) =>
+            Number(
+              db
+                .prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ? > 0 AND ${where}`)
+                .get(queue, now())?.["n"]
+            )
+          const time = now()
+          return {
+            ready: count(`(leased = 0 AND at <= ${time} OR leased BETWEEN 1 AND ${time})`),
+            inFlight: count(`leased > ${time}`),
+            delayed: count(`leased = 0 AND at > ${time}`)
+          }
+        })
+
+      const queueOf = (db: Pick<DatabaseSync, "prepare">) => (seq: unknown) =>
+        db.prepare("SELECT queue FROM requeue_message WHERE seq = ?").get(Number(seq))?.["queue"]
+
+      /** The disk is full for one statement, or the commit of its transaction fails. A library has no answer that could be lost. */
+      const failNext: Harness.FailNext = (operation, failure, queue) => {
+        if (failure === "lostAnswer" || failure === "lateAnswer") return undefined
+        return Effect.gen(function* () {
+          const own = yield* Effect.acquireRelease(
+            Effect.sync(() => (isFile ? new DatabaseSync(settings.path) : undefined)),
+            (db) => Effect.sync(() => db?.close())
+          )
+          let [isDue, happened] = [false, false]
+          const isOf = (value: unknown) => value === queue || value === `${queue}.dlq`
+          const whose = own === undefined ? () => queue : queueOf(own)
+          const end = () => {
+            driver.faults = undefined
+            happened = true
+          }
+          driver.faults = {
+            statement: (statement, values) => {
+              if (!concerns(operation, statement, values, isOf, whose)) return
+              isDue = true
+              if (failure !== "refused") return
+              end()
+              throw VirtualDriver.sqliteError(13, "database or disk is full")
+            },
+            commit: () => {
+              if (!isDue) return
+              end()
+              throw VirtualDriver.sqliteError(10, "disk I/O error")
+            }
+          }
+          yield* Effect.addFinalizer(() =>
+            Effect.sync(() => {
+              driver.faults = undefined
+            })
+          )
+          return () => happened
+        })
+      }
+
+      const deleteQueue = (queue: string) =>
+        sql((db) => {
+          db.exec("BEGIN IMMEDIATE")
+          db.prepare("DELETE FROM requeue_message WHERE queue = ?").run(queue)
+          db.prepare("DELETE FROM requeue_queue WHERE name = ?").run(queue)
+          db.exec("COMMIT")
+        })
+
+      const harness = Harness.Harness.of({
+        name: isFile ? "sqlite" : "sqlite without a file",
+        uniqueQueue: (base) =>
+          Effect.gen(function* () {
+            const name = `${base}-${++queues}`
+            yield* sql((db) => {
+              db.prepare("INSERT INTO requeue_queue VALUES (?)").run(name)
+            })
+            return name
+          }),
+        publishRaw,
+        deadLetters,
+        pending,
+        // A file has no connections that could break.
+        cutConnections: undefined,
+        restart: isFile ? Effect.andThen(Effect.sync(store.reopen), Effect.sleep(200)) : undefined,
+        another: isFile ? Effect.map(open(settings, driver), (other) => other.broker) : undefined,
+        failNext,
+        deleteQueue,
+        foreignQueue: undefined,
+        lateness: 0,
+        settleTime: 0
+      })
+      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+    })
+  )
+
+/** How the suite runs. */
+export const variants: Readonly<Record<string, ReturnType<typeof layer>>> = {
+  "sqlite without a file": layer(() => "sqlite::memory:?lease=2000"),
+  sqlite: layer((path) => `sqlite:${path}/queue.db?lease=2000`)
+}

@@ -1,0 +1,155 @@
+/** Ways to write the adapter wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "counts each delivery twice",
+    kills: "maxRetries 3: attempts 1 to 4, then the dead letters",
+    file: "consume/toDelivery.ts",
+    text: "attempts: metadata.attempts + deliveries",
+    replacement: "attempts: metadata.attempts + 2 * deliveries"
+  },
+  {
+    name: "loses the headers",
+    kills: "headers survive, with any text and with names that differ in case",
+    file: "publish/publisher.ts",
+    text: "Object.keys(headers).length === 0 ? null : JSON.stringify(headers)",
+    replacement: "null"
+  },
+  {
+    name: "settles by an outdated token",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
+    file: "rows.ts",
+    text: '"seq = ? AND token = ? AND leased > 0"',
+    replacement: '"seq = ? AND token >= ? AND leased > 0"'
+  },
+  {
+    name: "settles a message that was returned",
+    kills: "extending reports a lease that has ended, and leaves the other process its delivery",
+    file: "rows.ts",
+    text: "UPDATE requeue_message SET leased = ? WHERE ${isHeld}`",
+    replacement: "UPDATE requeue_message SET leased = ? WHERE seq = ? AND token > 0 * ?`"
+  },
+  {
+    name: "reports a settlement of a lost delivery as done",
+    kills:
+      "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
+    file: "settle/settle.ts",
+    text: "error ?? (present.has(claim) ? undefined : lost)",
+    replacement: "error"
+  },
+  {
+    name: "delays sends longer than asked",
+    kills: "a delayed send comes at its time",
+    file: "publish/publisher.ts",
+    text: "Rows.dueAt(now, delay)",
+    replacement: "Rows.dueAt(now, 2 * delay)"
+  },
+  {
+    name: "delays retries longer than asked",
+    kills: "of many retries at a time, none is early and none is late",
+    file: "settle/toCommand.ts",
+    text: "dueAt(now, delay)",
+    replacement: "dueAt(now, 2 * delay)"
+  },
+  {
+    name: "does not wake when the next message is due",
+    kills: "a delayed send comes at its time",
+    file: "consume/consumer.ts",
+    text: "sleep(next - now())",
+    replacement: "sleep(Number.POSITIVE_INFINITY)"
+  },
+  {
+    name: "counts what is given back",
+    kills: "what is given back has used up no attempt",
+    file: "settle/settle.ts",
+    text: "Rows.giveBack(connection, receipt, 1)",
+    replacement: "Rows.giveBack(connection, receipt, 0)"
+  },
+  {
+    name: "keeps the messages of a subscription that has ended until their leases end",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "consume/consumer.ts",
+    text: "for (const receipt of held) Rows.giveBack(connection, receipt, 0)",
+    replacement: "void connection"
+  },
+  {
+    name: "delivers the newest first",
+    kills: "messages come in the order in which they were sent",
+    file: "rows.ts",
+    text: "a.at - b.at || a.seq - b.seq",
+    replacement: "b.seq - a.seq"
+  },
+  {
+    name: "does not extend leases",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "consume/extend.ts",
+    text: "!Rows.extend(connection, receiptOf(each), until)",
+    replacement: "!Rows.extend(connection, receiptOf(each), 1)"
+  },
+  {
+    name: "keeps the credit of deliveries whose leases have ended",
+    kills:
+      "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
+    file: "consume/consumer.ts",
+    text: "if (receipt.until <= time) held.delete(receipt)",
+    replacement: "if (receipt.until <= 0) held.delete(receipt)"
+  },
+  {
+    name: "keeps the credit of what is settled",
+    kills: "a delayed retry does not hold up what is not delayed",
+    file: "settle/settle.ts",
+    text: "held.delete(receiptOf(delivery))",
+    replacement: "void delivery"
+  },
+  {
+    name: "forgets that a failed settlement is still to be done",
+    kills: "the fate of an ack that never reaches the broker is true, and it can be asked again",
+    file: "settle/settle.ts",
+    text: "if (error !== undefined) held.add(receiptOf(claim.delivery))",
+    replacement: ""
+  },
+  {
+    name: "confirms jobs whose commit has failed",
+    kills: "a publish that never reaches the broker ends, and is reported as failed unless the message is stored",
+    file: "connect/transactions.ts",
+    text: "    rollBack(current)\n      for (const each of group) fail(each, cause)\n",
+    replacement: "    rollBack(current)\n      for (const { job } of group) job.end()\n"
+  },
+  {
+    name: "makes a queue that is counted",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
+    file: "inspect/admin.ts",
+    text: "...Rows.count(connection, queue, now),",
+    replacement: "...Rows.count(connection, queue, now), ...Rows.declare(connection, queue)!,"
+  },
+  {
+    name: "counts a browsed message as delivered",
+    kills: "what a browser returns is in its old place, and has used up no attempt",
+    file: "inspect/browse.ts",
+    text: "counts: false",
+    replacement: "counts: true"
+  },
+  {
+    name: "purges what a consumer has",
+    kills: "a purge leaves alone what a consumer has",
+    file: "rows.ts",
+    text: "WHERE queue = ? AND leased = 0 LIMIT ?)`",
+    replacement: "WHERE queue = ? LIMIT ?)`"
+  },
+  {
+    name: "forgets the other jobs of a transaction that was rolled back",
+    kills: "an ack that the broker refuses is settled in the end, without a second run",
+    file: "connect/transactions.ts",
+    text: "waiting = [...group.filter((other) => other !== each), ...waiting]",
+    replacement: "void waiting"
+  },
+  {
+    name: "does not notice what other processes do",
+    kills: "a message that one process delays comes to another at its time, and not before",
+    file: "connect/store.ts",
+    text: "      onChange: () => wakeups.wake(),",
+    replacement: "      onChange: () => undefined,"
+  }
+]
