@@ -60,6 +60,7 @@ export const harness = Harness.of({
   failNext: undefined,
   deleteQueue: undefined,
   foreignQueue: undefined,
+  transactions: undefined,
   lateness: 0,
   settleTime: 0
 })

@@ -15,6 +15,10 @@
  * | Over | it is settled or lost |
  *
  * When a delivery is lost, its decision is remembered and repeated on the redelivery of the same copy: no handler runs twice.
+ *
+ * A handler may ack its message in a transaction, whose end the engine does not see. Such a delivery is never acked: it is settled
+ * as after a failure. If the broker then reports it as lost, the transaction was committed. Otherwise it was rolled back, and
+ * the message is redelivered.
  */
 import type { Delivery } from "../message/Delivery.ts"
 import { truncations } from "../message/Metadata.ts"
@@ -60,6 +64,8 @@ export interface History {
   readonly redelivery: Delivery | "lost" | "separate" | undefined
   /** Whether it only ends a duplicate delivery of a settled message. */
   readonly endsDuplicate: boolean
+  /** Its ack in a transaction. `refused`: the adapter refused it, so no transaction acks the message. */
+  readonly transaction: "enlisted" | "refused" | undefined
 }
 
 /** A delivery from its arrival until it is settled or lost. */
@@ -72,6 +78,10 @@ export interface Life {
 /** Events of a delivery. */
 export type Event =
   | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
+  /** The handler acks it in a transaction. */
+  | { readonly _tag: "Enlisted" }
+  /** The adapter has refused the ack in the transaction. */
+  | { readonly _tag: "Refused" }
   /** Its run has ended, or it needs none. */
   | { readonly _tag: "Concluded"; readonly settlement: Settlement.Settlement }
   /** The decision of an earlier delivery is repeated. */
@@ -121,6 +131,8 @@ export type Effect =
   | { readonly _tag: "Repeat"; readonly life: Life }
   /** The redelivery of this event is another delivery. Without this effect, it needs no further work. */
   | { readonly _tag: "Separate" }
+  /** The transaction was committed, so the message is done. */
+  | { readonly _tag: "Committed" }
 
 /** The next life, and the effects in their order. */
 export interface Step {
@@ -133,6 +145,8 @@ export const states: { readonly [E in Event["_tag"]]: ReadonlyArray<State["_tag"
   DecodingStarted: ["Waiting"],
   DecodingEnded: ["Decoding"],
   Started: ["Waiting"],
+  Enlisted: ["Running"],
+  Refused: ["Running"],
   Concluded: ["Waiting", "Running"],
   Repeated: ["Waiting"],
   Denied: ["Decided"],
@@ -155,7 +169,8 @@ export const ordinary: History = {
   uncounted: 0,
   prior: undefined,
   redelivery: undefined,
-  endsDuplicate: false
+  endsDuplicate: false,
+  transaction: undefined
 }
 
 // Shared, so a message that is acked allocates no state.
@@ -176,6 +191,16 @@ export const decisionOf = (state: State): Decision | undefined => ("decision" in
 /** Whether no handler has begun it. */
 export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _tag === "Decoding"
 
+/** Whether its handler has acked it in a transaction, or has tried to. */
+export const isEnlisted = ({ history }: Pick<Life, "history">): boolean => history.transaction !== undefined
+
+/**
+ * Whether a settlement with this fate shows that the transaction was committed. A delivery that is known to be lost, or was
+ * redelivered, shows nothing.
+ */
+export const isCommitted = ({ history }: Pick<Life, "history">, fate: SettleFailure["fate"]): boolean =>
+  fate === "lost" && history.transaction === "enlisted" && !history.isLost && history.redelivery === undefined
+
 /** Returns the next life and the effects of an event. Throws where {@link states} excludes the event. Pure. */
 export const step = (life: Life, event: Event, context: Context): Step => {
   const { state } = life
@@ -188,6 +213,10 @@ export const step = (life: Life, event: Event, context: Context): Step => {
       return at(life, waiting)
     case "Started":
       return at(life, running)
+    case "Enlisted":
+      return enlisted(life, "enlisted")
+    case "Refused":
+      return enlisted(life, "refused")
     case "Concluded":
       return decide(life, event.settlement, context)
     case "Repeated":
@@ -219,7 +248,8 @@ export const step = (life: Life, event: Event, context: Context): Step => {
  */
 export const quick = {
   started: (): State => running,
-  acked: ({ history }: Life): State | undefined => (history.prior === undefined ? decidedAck : undefined),
+  acked: ({ history }: Life): State | undefined =>
+    history.prior === undefined && history.transaction === undefined ? decidedAck : undefined,
   sent: (state: State): State => sent(state),
   taken: ({ history, state }: Life): State | undefined =>
     history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined
@@ -237,9 +267,16 @@ const at = (life: Life, state: State): Step => ({ life: { ...life, state }, effe
 const sent = (state: State): State =>
   state === decidedAck ? settlingAck : { _tag: "Settling", decision: decisionOf(state)! }
 
+const enlisted = (life: Life, transaction: History["transaction"]): Step => ({
+  life: { ...life, history: { ...life.history, transaction } },
+  effects: none
+})
+
 /** Decides a settlement: at the end of a run, or again after a failure. */
 const decide = (life: Life, settlement: Settlement.Settlement, context: Context): Step => {
   const { history, state } = life
+  if (isEnlisted(life) && settlement._tag === "Ack")
+    throw new Error("Lifecycle.step: Ack cannot settle a message that its handler has acked in a transaction")
   const before = decisionOf(state) ?? history.prior
   const isBegun = state._tag === "Running" || decisionOf(state)?.isBegun === true
   const decision: Decision = {
@@ -286,6 +323,7 @@ const failed = (
   { fate, smaller }: Pick<SettleFailure, "fate" | "smaller">,
   context: Context
 ): Step => {
+  if (isCommitted(life, fate)) return { life: { ...life, state: over }, effects: [{ _tag: "Committed" }] }
   // A redelivery that is handled separately replaces this one.
   if (fate === "lost" || life.history.redelivery === "separate") {
     const losses = decision.losses + 1

@@ -21,6 +21,8 @@ export interface Reporter {
   /** The handler failed after all of its messages were settled by a call on them. */
   readonly failedLate: Warnings.Warnings["failedLate"]
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
+  /** The transaction was committed that acks the message. */
+  readonly committed: (delivery: Delivery) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   /** The broker rejects every settlement of this message, so this process keeps it. */
@@ -77,6 +79,9 @@ export const make = (options: Options): Reporter => {
     settled: (delivery, settlement) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") warnings.gaveUp(delivery, settlement)
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))
+    },
+    committed: (delivery) => {
+      if (hook !== undefined) emit({ _tag: "Succeeded", ...subject(delivery), inTransaction: true })
     },
     settleFailed: ({ delivery, error, settlement }) => {
       warnings.settleFailed(delivery, settlement, error)
