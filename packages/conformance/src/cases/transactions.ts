@@ -312,6 +312,15 @@ export const cases: ReadonlyArray<Case.Case> = [
       ["commit"]
     )
   }),
+  test("all messages of a batch that is sent in a transaction exist if that is committed", function* (lab) {
+    const work = yield* begin(lab)
+    const producer = yield* lab.producer(sentTo(lab))
+    const ids = ["a", "b", "c"]
+    const sent = yield* producer.within(work.value).sendBatch(ids.map((id) => ({ id, body: id })))
+    Check.equal("ids", sent, ids)
+    yield* work.commit
+    yield* lab.untilPending({ ready: ids.length }, sentTo(lab))
+  }),
   test("a message that is acked in a transaction without a send is done if that is committed", function* (lab) {
     yield* lab.send("a")
     yield* lab.start(
