@@ -54,7 +54,7 @@ const ackNow = ({ settle }: Broker.Subscription, deliveries: ReadonlyArray<Deliv
 const despite =
   (reason: BrokerError.Reason, instead: () => Effect.Effect<void>) =>
   (acked: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<void, BrokerError.BrokerError> =>
-    Effect.catch(acked, (error) => (error.reason === reason ? instead() : Effect.fail(error)))
+    acked.pipe(Effect.catch((error) => (error.reason === reason ? instead() : Effect.fail(error))))
 
 export const mutants: ReadonlyArray<Mutant> = [
   publishes(

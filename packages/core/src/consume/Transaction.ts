@@ -70,8 +70,8 @@ export const within = (
   received: Pick<Received<unknown> | Batch<unknown>, "within">,
   transaction: unknown
 ): Effect.Effect<void, AlreadySettled | BrokerError> =>
-  Effect.catch(Effect.tryPromise({ try: () => received.within(transaction), catch: (error) => error }), (error) =>
-    isExpected(error) ? Effect.fail(error) : Effect.die(error)
+  Effect.tryPromise({ try: () => received.within(transaction), catch: (error) => error }).pipe(
+    Effect.catch((error) => (isExpected(error) ? Effect.fail(error) : Effect.die(error)))
   )
 
 const isExpected = (error: unknown): error is AlreadySettled | BrokerError =>
