@@ -22,7 +22,8 @@
  * await broker.requeue.send("payments", { amount: 5 }, { id: "p1" })
  * await broker.waitUntilIdle()
  * paid // => ["p1"]
- * (await broker.sent("receipts")).length // => 1
+ * const receipts = await broker.sent("receipts")
+ * receipts.length // => 1
  * ```
  */
 import * as Effect from "effect/Effect"

@@ -50,20 +50,27 @@ export class RolledBack extends Data.TaggedError("RolledBack") {
  * @example
  * ```ts
  * import { MemoryBroker, MemoryTransaction } from "@requeue/adapter-memory"
- * import { Consumer, Deferred, Producer, Transaction } from "@requeue/core"
- * import { Effect } from "effect"
+ * import { Consumer, Producer, Transaction } from "@requeue/core"
+ * import { Deferred, Effect } from "effect"
  *
  * const program = Effect.gen(function* () {
+ *   const done = yield* Deferred.make<string>()
+ *   const payments = yield* Producer.make("payments")
  *   const receipts = yield* Producer.make("receipts")
  *   yield* Consumer.start("payments", {}, (message) =>
  *     MemoryTransaction.runEffect((transaction) =>
- *       Effect.gen(function* () {
- *         yield* Transaction.within(message, transaction)
- *         yield* receipts.within(transaction).send({ of: message.id })
- *       })
+ *       Effect.andThen(
+ *         Transaction.within(message, transaction),
+ *         receipts.within(transaction).send({ of: message.id })
+ *       )
  *     )
  *   )
- * })
+ *   yield* Consumer.start("receipts", {}, ({ body }) => Deferred.succeed(done, body.of))
+ *   yield* payments.send({ amount: 5 }, { id: "p1" })
+ *   return yield* Deferred.await(done)
+ * }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+ *
+ * await Effect.runPromise(program) // => "p1"
  * ```
  */
 export const within = (
