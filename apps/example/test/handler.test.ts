@@ -17,7 +17,8 @@ const message: Received<unknown> = {
   native: {},
   ack: () => {},
   retry: () => {},
-  fail: () => {}
+  fail: () => {},
+  within: async () => {}
 }
 
 /** Handles one message against a real server. */

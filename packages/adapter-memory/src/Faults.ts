@@ -35,6 +35,7 @@ import type { Capabilities } from "@requeue/core/port"
  * | `counts` | a count that is `false` is reported as `undefined` |
  * | `uncountedBrowse: false` | a message that a browser returns has used up an attempt |
  * | `delayedMessages: false` | delayed messages cannot be browsed |
+ * | `transactions: false` | `within` fails with `Unsupported` |
  *
  * All other capabilities are promises about crashes, order and batches. They change what the broker claims, not its
  * behaviour, because a broker that keeps a promise also keeps a weaker one.

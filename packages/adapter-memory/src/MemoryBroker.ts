@@ -115,6 +115,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     capabilities,
     connection: () => connection,
     publish: publisher.publish,
+    publishWithin: capabilities.transactions ? publisher.publishWithin : undefined,
     subscribe: (options) => subscribe(options, { queues, dispatch, settle }),
     admin: Admin.make({ queues, dispatch, settle, publisher, capabilities, now, elapsed: timers.now })
   }

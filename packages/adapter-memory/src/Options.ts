@@ -8,7 +8,7 @@ import type { Faults } from "./Faults.ts"
 export interface Options {
   /**
    * Largest number of messages in one queue, delayed and in flight included. When it is full, sends wait; dead
-   * letters, retries and releases do not. Range: 1 or more, or `Infinity`. Default: no limit.
+   * letters, retries, releases and sends in transactions do not. Range: 1 or more, or `Infinity`. Default: no limit.
    */
   readonly maxMessages?: number | undefined
   /** Largest body, in bytes. Range: 1 or more, or `Infinity`. Default: no limit. */

@@ -1,5 +1,6 @@
 export * as Control from "./Control.ts"
 export * as MemoryBroker from "./MemoryBroker.ts"
+export * as MemoryTransaction from "./MemoryTransaction.ts"
 export * as Options from "./Options.ts"
 export * as Faults from "./Faults.ts"
 export { adapter } from "./MemoryBroker.ts"

@@ -4,12 +4,15 @@ import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { MemoryBroker, type Options } from "../src/index.ts"
+import { MemoryBroker, MemoryTransaction, type Options } from "../src/index.ts"
+
+const rollBack = ({ rollback }: MemoryTransaction.Transaction) => Effect.sync(rollback)
 
 export const layer = (options: Options.Options = {}) =>
   Layer.effectContext(
     Effect.map(MemoryBroker.makeControlled({ maxBodySize: 1024 * 1024, ...options }), ({ broker, control }) => {
       let queues = 0
+      const rows: Array<string> = []
       const harness = Harness.Harness.of({
         name: "memory",
         uniqueQueue: (base) => Effect.sync(() => `${base}-${++queues}`),
@@ -28,6 +31,15 @@ export const layer = (options: Options.Options = {}) =>
         failNext: undefined,
         deleteQueue: undefined,
         foreignQueue: undefined,
+        transactions: {
+          rows: Effect.sync(() => [...rows]),
+          begin: Effect.map(Effect.acquireRelease(Effect.sync(MemoryTransaction.make), rollBack), (value) => ({
+            value,
+            write: (row) => Effect.sync(() => value.onCommit(() => rows.push(row))),
+            commit: Effect.try({ try: value.commit, catch: (error) => error }),
+            rollback: rollBack(value)
+          }))
+        },
         lateness: 0,
         settleTime: 0
       })

@@ -21,11 +21,15 @@ export const variants: Readonly<Record<string, Options.Options>> = {
         retryDelay: { native: 43_200_000, beyond: undefined },
         sendDelay: { native: 900_000, beyond: undefined },
         settleBatch: 10,
-        settleWait: 5
+        settleWait: 5,
+        transactions: false
       }
     }
   },
-  "memory like a durable broker": {
-    faults: { capabilities: { durableDelays: true, durableMessages: true, delayResolution: 20 } }
+  "memory like a database": {
+    faults: {
+      lease: { duration: 2000, max: 43_200_000 },
+      capabilities: { connectionBound: false, durableDelays: true, durableMessages: true, delayResolution: 20 }
+    }
   }
 }

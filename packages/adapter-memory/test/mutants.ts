@@ -71,5 +71,55 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "inspect/control.ts",
     text: "for (const { options } of consumers) options.onReconnect()",
     replacement: ""
+  },
+  {
+    name: "commits the ack of a message that is no longer held",
+    kills:
+      "a lease that ends in a transaction gives the message to another process, or to the transaction, not to both",
+    file: "internal/transaction.ts",
+    text: "if (error === undefined) continue",
+    replacement: "if (error !== null) continue"
+  },
+  {
+    name: "commits what is rolled back",
+    kills: "a transaction that is rolled back leaves its message in the queue, and no rows and messages",
+    file: "internal/transaction.ts",
+    text: 'if (this.#state === "open") this.#state = "rolled back"',
+    replacement: 'if (this.#state === "open") this.commit()'
+  },
+  {
+    name: "takes a transaction that has ended",
+    kills: "a value that is no transaction is refused with a remedy, and so is a transaction that has ended",
+    file: "internal/transaction.ts",
+    text: 'return transaction.ended("within") ?? transaction',
+    replacement: "return transaction"
+  },
+  {
+    name: "makes the first change of a transaction only",
+    kills: "a transaction that is committed acks its message, and its rows and messages exist from then on",
+    file: "internal/transaction.ts",
+    text: "for (const { make } of this.#changes) make()",
+    replacement: "this.#changes[0]?.make()"
+  },
+  {
+    name: "finds at the commit that the lease was lost, not before",
+    kills: "a lease that is lost before within makes it fail",
+    file: "settle/settle.ts",
+    text: "if (lost !== undefined) return Effect.fail(lost)",
+    replacement: ""
+  },
+  {
+    name: "acks one message of a transaction",
+    kills: "a batch whose transaction is rolled back is redelivered whole",
+    file: "settle/settle.ts",
+    text: "for (const delivery of deliveries) settleOne(",
+    replacement: "for (const delivery of deliveries.slice(0, 1)) settleOne("
+  },
+  {
+    name: "publishes what is sent in a transaction before its commit",
+    kills: "a message that is sent in a transaction without an ack exists if that is committed",
+    file: "publish/publisher.ts",
+    text: "changes.add({ refusal: () => refusalOf(messages), make: () => messages.forEach(copy) })",
+    replacement: "messages.forEach(copy)"
   }
 ]

@@ -63,7 +63,7 @@ describe("a handler of the other kind", () => {
     const seen: Array<string> = []
     const handler = (received: object) => {
       seen.push(inspect(received, { getters: true, showHidden: true }), JSON.stringify({ ...received }))
-      structuredClone({ ...received, messages: [], ackAll: null, retryAll: null })
+      structuredClone({ ...received, messages: [], ackAll: null, retryAll: null, within: null })
     }
     await broker.requeue.consume("q", {}, handler)
     await broker.requeue.consumeBatch("batches", { batch: { maxBatchTimeout: 0 } }, handler)

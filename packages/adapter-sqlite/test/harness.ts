@@ -175,6 +175,7 @@ export const layer = (url: (folder: string) => string) =>
         failNext,
         deleteQueue,
         foreignQueue: undefined,
+        transactions: undefined,
         lateness: 0,
         settleTime: 0
       })

@@ -18,6 +18,7 @@ export interface HarnessAbilities {
   readonly another: boolean
   readonly deleteQueue: boolean
   readonly foreignQueue: boolean
+  readonly transactions: boolean
   /** Whether the harness can make this call fail in this way. */
   readonly failNext: (operation: Operation, failure: Failure) => boolean
 }
@@ -54,6 +55,7 @@ const discreet: HarnessAbilities = {
   another: true,
   deleteQueue: true,
   foreignQueue: true,
+  transactions: true,
   failNext: () => false
 }
 
@@ -91,7 +93,7 @@ export const inGroup =
 /** Reads the abilities of the provided broker and harness. */
 export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness> = Effect.gen(function* () {
   const { capabilities } = yield* Broker.Broker
-  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart } = yield* Harness
+  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart, transactions } = yield* Harness
   return {
     capabilities,
     harness: {
@@ -100,6 +102,7 @@ export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness>
       another: another !== undefined,
       deleteQueue: deleteQueue !== undefined,
       foreignQueue: foreignQueue !== undefined,
+      transactions: transactions !== undefined,
       failNext: (operation, failure) => failNext?.(operation, failure, "") !== undefined
     }
   }

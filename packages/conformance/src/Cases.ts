@@ -49,6 +49,7 @@ import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
 import { cases as troubles } from "./cases/troubles.ts"
+import { cases as transactions } from "./cases/transactions.ts"
 import { cases as truths } from "./cases/truths.ts"
 
 /** All cases, by group, in the order in which they run. */
@@ -92,6 +93,7 @@ export const cases: ReadonlyArray<Case> = [
   ...losses,
   ...leases,
   ...processes,
+  ...transactions,
   ...failingCalls,
   ...removals,
   ...truths,

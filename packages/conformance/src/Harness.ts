@@ -23,6 +23,8 @@
  * must create it again, and continue.
  * 10. `foreignQueue` creates a queue of another kind than the adapter would choose, as another program does, and returns
  * its name. The adapter must reject it as `QueueMismatch`, with a remedy, or give its messages all their attempts.
+ * 11. `transactions` begins transactions of the broker's database as a program does, without the adapter. `write` writes to a
+ * table that is no queue, and `rows` reads what was committed.
  *
  * Before the first case, the suite rejects a harness that lacks a member or has one of another kind. While a case runs, it
  * checks that `another` is another broker, that `restart` has ended the connection (if deliveries end with it), that no
@@ -78,6 +80,24 @@ export type FailNext = (
   queue: string
 ) => Effect.Effect<() => boolean, unknown, Scope.Scope> | undefined
 
+/** A transaction of the broker's database. */
+export interface Transaction {
+  /** The transaction as a program passes it to `within`. */
+  readonly value: unknown
+  /** Writes a row. */
+  readonly write: (row: string) => Effect.Effect<void, unknown>
+  readonly commit: Effect.Effect<void, unknown>
+  readonly rollback: Effect.Effect<void, unknown>
+}
+
+/** Transactions of the broker's database, and their effects. */
+export interface Transactions {
+  /** Begins a transaction. The end of the scope rolls it back if it is still open. */
+  readonly begin: Effect.Effect<Transaction, unknown, Scope.Scope>
+  /** The rows of all transactions that were committed. */
+  readonly rows: Effect.Effect<ReadonlyArray<string>, unknown>
+}
+
 /** The abilities of a harness. The MUSTs of this module describe each of them. */
 export interface Service {
   /** The broker under test, with its version, for example `rabbitmq 4.3 quorum`. */
@@ -106,6 +126,8 @@ export interface Service {
   readonly deleteQueue: ((queue: string) => Effect.Effect<void, unknown>) | undefined
   /** Creates a queue of another kind; `undefined` if the broker has one kind only, or if this harness cannot do it. */
   readonly foreignQueue: ((base: string) => Effect.Effect<string, unknown>) | undefined
+  /** Begins transactions; `undefined` if the broker has none, or this harness cannot. */
+  readonly transactions: Transactions | undefined
   /** Milliseconds by which a due message may be late, beyond `capabilities.delayResolution`. */
   readonly lateness: number
   /** Milliseconds that may pass until `pending` and `deadLetters` show a change. */

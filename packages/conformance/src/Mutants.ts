@@ -18,6 +18,7 @@ import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as redriving } from "./mutants/redriving.ts"
 import { mutants as settling } from "./mutants/settling.ts"
+import { mutants as transacting } from "./mutants/transacting.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
 export { shifted } from "./mutants/punctuality.ts"
@@ -25,6 +26,7 @@ export { shifted } from "./mutants/punctuality.ts"
 /** All mutants. Each must be killed by the case that it names. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
+  ...transacting,
   ...mistranslating,
   ...copying,
   ...delivering,

@@ -49,6 +49,10 @@ export const deleteQueue: Requirement = ({ harness }) => (harness.deleteQueue ? 
 /** Requires a harness that can create a queue of another kind. */
 export const foreignQueue: Requirement = ({ harness }) => (harness.foreignQueue ? undefined : "harness.foreignQueue")
 
+/** Requires transactions, and a harness that can begin them. */
+export const transactions: Requirement = (abilities) =>
+  has("transactions")(abilities) ?? (abilities.harness.transactions ? undefined : "harness.transactions")
+
 /** Requires a harness that can make this call fail in this way. */
 export const failNext =
   (operation: Operation, failure: Failure): Requirement =>

@@ -65,6 +65,11 @@ export interface Port {
   readonly extend: (delivery: Delivery.Delivery) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
   /** Renews the leases of several deliveries in one call. Returns those that could not be renewed, and why. */
   readonly extendAll: Broker.Subscription["extend"]
+  /** Acks one delivery in a transaction. Dies on a broker without transactions. */
+  readonly ackWithin: (
+    transaction: unknown,
+    delivery: Delivery.Delivery
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Identifies the copy of a message that was delivered; `undefined` if the broker cannot. */
   readonly identify: (delivery: Delivery.Delivery) => string | undefined
   /** How often the adapter has reported that it connected again. */
@@ -145,6 +150,7 @@ export const open = (
       settleAll,
       extend: (delivery) => subscription.extend([delivery]),
       extendAll: subscription.extend,
+      ackWithin: (transaction, delivery) => Effect.suspend(() => subscription.ackWithin!(transaction, [delivery])),
       identify: (delivery) => subscription.identify(delivery),
       reconnects: () => reconnects
     }

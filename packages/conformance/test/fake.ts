@@ -27,18 +27,21 @@ const capabilities: Capabilities.Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: false },
   exactCounts: true,
-  uncountedBrowse: false
+  uncountedBrowse: false,
+  transactions: true
 }
 
 export const broker: Broker.Service = {
   capabilities,
   connection: () => ({ state: "up", since: 0 }),
   publish: () => Effect.void,
+  publishWithin: () => Effect.void,
   subscribe: () =>
     Effect.succeed({
       credit: () => {},
       settle: () => Effect.succeed([]),
       extend: () => Effect.succeed([]),
+      ackWithin: () => Effect.void,
       identify: () => undefined
     }),
   admin: {
@@ -60,6 +63,15 @@ export const harness = Harness.of({
   failNext: undefined,
   deleteQueue: undefined,
   foreignQueue: undefined,
+  transactions: {
+    begin: Effect.succeed({
+      value: undefined,
+      write: () => Effect.void,
+      commit: Effect.void,
+      rollback: Effect.void
+    }),
+    rows: Effect.succeed([])
+  },
   lateness: 0,
   settleTime: 0
 })

@@ -34,6 +34,8 @@ export {
   type PullWorker,
   type Requeue,
   type Runnable,
+  type Transactional,
   type Worker
 } from "./faces/Requeue.ts"
+export { AlreadySettled, RolledBack } from "./consume/Transaction.ts"
 export { cloudflareQueues, nsqRequeue, rabbitMqGrowing, webhookSender } from "./policy/RetryPolicy.ts"

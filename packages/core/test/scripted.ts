@@ -55,6 +55,8 @@ interface Faults {
   latency: number
   identify: (delivery: Delivery) => string | undefined
   copiesRetries: boolean
+  /** What an ack in a transaction does, with the capability `transactions`. */
+  ackWithin: (transaction: unknown) => Effect.Effect<void, BrokerError>
 }
 
 /** The connection and the counts that the broker reports. */
@@ -73,7 +75,8 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     latency: 0,
     // Each receipt of a test is a copy's own.
     identify: ({ receipt }) => receipt as string,
-    copiesRetries: false
+    copiesRetries: false,
+    ackWithin: () => Effect.void
   }
 
   const errorOf = (operation: string, reason: Reason) =>
@@ -110,6 +113,13 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
               const over = deliveries.filter((each) => faults.isOver(each))
               return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "lost" }))
             }),
+          ackWithin:
+            capabilities.transactions === true
+              ? (transaction, deliveries) => {
+                  log.push(`within ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+                  return faults.ackWithin(transaction)
+                }
+              : undefined,
           identify: (delivery) => faults.identify(delivery),
           copiesRetries: faults.copiesRetries,
           trouble: says.trouble
@@ -124,6 +134,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
   return {
     layer: Layer.merge(Layer.succeed(Broker, broker), Layer.succeed(References.MinimumLogLevel, "None")),
     faults,
+    errorOf,
     deliver: (id: string, more: Partial<Delivery> = {}) => subscriber!.onDelivery(delivery(id, more)),
     reconnect: (isGone?: (delivery: Delivery) => boolean) => subscriber!.onReconnect(isGone),
     /** The calls that the broker got since the last `take`, in order. */

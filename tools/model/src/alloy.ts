@@ -11,8 +11,6 @@ const folder = fileURLToPath(new URL("..", import.meta.url))
 const home = join(folder, ".alloy")
 const jar = join(home, "org.alloytools.alloy.dist-6.2.0.jar")
 
-const model = join(folder, "settlement.als")
-
 /** A state of an instance: each relation by its name, as tuples of atoms; the columns of a set are one. */
 export type State = ReadonlyMap<string, ReadonlyArray<ReadonlyArray<string>>>
 
@@ -47,12 +45,19 @@ const runs = (command: string, argument: string): Promise<boolean> =>
     () => false
   )
 
-/** Runs the commands with this prefix, and returns up to `limit` instances of each. Fails if the model is invalid. */
-export const run = async (prefix: string, limit = 1): Promise<ReadonlyArray<Outcome>> => {
+/** Runs the commands of a model with this prefix, and returns up to `limit` instances of each. Fails if the model is invalid. */
+export const run = async (prefix: string, limit = 1, model = "settlement.als"): Promise<ReadonlyArray<Outcome>> => {
   const out = mkdtempSync(`${home}/run-`)
   try {
     const options = ["-c", `${prefix}*`, "-r", `${limit}`, "-t", "text", "-f", "-o", out]
-    const { stderr, stdout } = await execute("java", ["-XX:+UseSerialGC", "-jar", jar, "exec", ...options, model])
+    const { stderr, stdout } = await execute("java", [
+      "-XX:+UseSerialGC",
+      "-jar",
+      jar,
+      "exec",
+      ...options,
+      join(folder, model)
+    ])
     const files = readdirSync(out)
     return [...`${stdout}${stderr}`.matchAll(/^\d+\. (?:check|run) +(\w+)/gm)].map(([, command = ""]) => ({
       command,

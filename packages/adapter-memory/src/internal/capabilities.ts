@@ -24,5 +24,6 @@ export const make = (maxBodySize: number, faults: Faults): Capabilities.Capabili
   exactCounts: true,
   uncountedBrowse: true,
   delayedMessages: true,
+  transactions: true,
   ...faults.capabilities
 })

@@ -272,6 +272,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
             }
           }),
         foreignQueue: undefined,
+        transactions: undefined,
         lateness,
         settleTime: 50
       })

@@ -166,6 +166,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             )
             return queue
           }),
+        transactions: undefined,
         lateness,
         settleTime: 50
       })

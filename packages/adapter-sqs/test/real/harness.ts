@@ -181,6 +181,7 @@ export const layer = (target: Target) =>
             await sqs.deleteQueue({ QueueUrl: await urlOf(queue) })
           }),
         foreignQueue: undefined,
+        transactions: undefined,
         lateness: target.lateness,
         settleTime: target.settleTime
       })

@@ -42,6 +42,7 @@ const kinds: { readonly [K in keyof Service]: Kind } = {
   failNext: able(hook("Write (operation, failure, queue) => an Effect, or undefined")),
   deleteQueue: able(hook("Write (queue) => an Effect")),
   foreignQueue: able(hook("Write (base) => an Effect of the queue's name")),
+  transactions: able({ ...OptionKind.object("an object", "begin", "rows"), advice: "Write { begin, rows }" }),
   lateness: millis,
   settleTime: millis
 }

@@ -10,7 +10,8 @@ export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods
   const own = {
     ack: () => message.ack(),
     retry: (given?: object) => message.retry(given),
-    fail: (error: unknown, given?: object) => message.fail(error, given)
+    fail: (error: unknown, given?: object) => message.fail(error, given),
+    within: (transaction: unknown) => message.within(transaction)
   }
   return { attempts, body, headers, id, native, timestamp, ...own, ...methods(message) }
 }

@@ -50,7 +50,7 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
         Effect.sync(() => open.delete(entry))
       )
     })
-  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart } = harness
+  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart, transactions } = harness
 
   const fail: FailNext = (operation, failure, queue) => {
     const armed = failNext?.(operation, failure, queue)
@@ -79,7 +79,11 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
         ),
       failNext: failNext && fail,
       deleteQueue: deleteQueue && ((queue) => watch("deleteQueue", deleteQueue(queue))),
-      foreignQueue: foreignQueue && ((base) => watch("foreignQueue", foreignQueue(base)))
+      foreignQueue: foreignQueue && ((base) => watch("foreignQueue", foreignQueue(base))),
+      transactions: transactions && {
+        begin: watch("transactions.begin", transactions.begin),
+        rows: watch("transactions.rows", transactions.rows)
+      }
     }
   }
 }

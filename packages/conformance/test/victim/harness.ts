@@ -62,6 +62,7 @@ export const layer = Layer.effectContext(
           file.declareLimited(queue, 2)
           return queue
         }),
+      transactions: undefined,
       lateness: 2 * pollInterval,
       settleTime: 0
     })

@@ -16,6 +16,10 @@
  *
  * A copy is one publication of a message: a retry may publish another one. When a delivery is lost, its decision is
  * remembered, and repeated when the broker redelivers the same copy. No handler runs twice.
+ *
+ * A handler may ack its message in a transaction, whose end the engine does not see. Such a delivery is never acked: it is settled
+ * as after a failure. If the broker then reports it as lost, the transaction was committed. Otherwise it was rolled back, and
+ * the message is redelivered.
  */
 import type { Delivery } from "../message/Delivery.ts"
 import { truncations } from "../message/Metadata.ts"
@@ -70,6 +74,8 @@ export interface History {
   readonly redelivery: Delivery | "lost" | "separate" | undefined
   /** Whether this delivery only repeats the settlement of a message that was settled before. */
   readonly endsDuplicate: boolean
+  /** Its ack in a transaction. `refused`: the adapter refused it, so no transaction acks the message. */
+  readonly transaction: "enlisted" | "refused" | undefined
 }
 
 /** A delivery from its arrival until it is settled or lost. */
@@ -82,6 +88,10 @@ export interface Life {
 /** Events of a delivery. */
 export type Event =
   | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
+  /** The handler acks it in a transaction. */
+  | { readonly _tag: "Enlisted" }
+  /** The adapter has refused the ack in the transaction. */
+  | { readonly _tag: "Refused" }
   /** The handler run has ended, or the delivery needs no run. */
   | { readonly _tag: "Concluded"; readonly settlement: Settlement.Settlement }
   /** The decision of an earlier delivery is repeated. */
@@ -134,6 +144,8 @@ export type Effect =
    * redelivery.
    */
   | { readonly _tag: "Separate" }
+  /** The transaction was committed, so the message is done. */
+  | { readonly _tag: "Committed" }
 
 /** The next life, and the effects in their order. */
 export interface Step {
@@ -146,6 +158,8 @@ export const states: { readonly [E in Event["_tag"]]: ReadonlyArray<State["_tag"
   DecodingStarted: ["Waiting"],
   DecodingEnded: ["Decoding"],
   Started: ["Waiting"],
+  Enlisted: ["Running"],
+  Refused: ["Running"],
   Concluded: ["Waiting", "Running"],
   Repeated: ["Waiting"],
   Denied: ["Decided"],
@@ -168,7 +182,8 @@ export const ordinary: History = {
   uncounted: 0,
   prior: undefined,
   redelivery: undefined,
-  endsDuplicate: false
+  endsDuplicate: false,
+  transaction: undefined
 }
 
 // Shared, so a message that is acked allocates no state.
@@ -189,6 +204,16 @@ export const decisionOf = (state: State): Decision | undefined => ("decision" in
 /** Whether no handler has begun the delivery in this state. */
 export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _tag === "Decoding"
 
+/** Whether its handler has acked it in a transaction, or has tried to. */
+export const isEnlisted = ({ history }: Pick<Life, "history">): boolean => history.transaction !== undefined
+
+/**
+ * Whether a settlement with this fate shows that the transaction was committed. A delivery that is known to be lost, or was
+ * redelivered, shows nothing.
+ */
+export const isCommitted = ({ history }: Pick<Life, "history">, fate: SettleFailure["fate"]): boolean =>
+  fate === "lost" && history.transaction === "enlisted" && !history.isLost && history.redelivery === undefined
+
 /**
  * Returns the next life and the effects of an event. Throws if the event cannot happen in the life's state, see {@link
  * states}. Pure.
@@ -204,6 +229,10 @@ export const step = (life: Life, event: Event, context: Context): Step => {
       return at(life, waiting)
     case "Started":
       return at(life, running)
+    case "Enlisted":
+      return enlisted(life, "enlisted")
+    case "Refused":
+      return enlisted(life, "refused")
     case "Concluded":
       return decide(life, event.settlement, context)
     case "Repeated":
@@ -235,7 +264,8 @@ export const step = (life: Life, event: Event, context: Context): Step => {
  */
 export const quick = {
   started: (): State => running,
-  acked: ({ history }: Life): State | undefined => (history.prior === undefined ? decidedAck : undefined),
+  acked: ({ history }: Life): State | undefined =>
+    history.prior === undefined && history.transaction === undefined ? decidedAck : undefined,
   sent: (state: State): State => sent(state),
   taken: ({ history, state }: Life): State | undefined =>
     history.redelivery === undefined && decisionOf(state)?.kept === undefined ? over : undefined
@@ -253,9 +283,16 @@ const at = (life: Life, state: State): Step => ({ life: { ...life, state }, effe
 const sent = (state: State): State =>
   state === decidedAck ? settlingAck : { _tag: "Settling", decision: decisionOf(state)! }
 
+const enlisted = (life: Life, transaction: History["transaction"]): Step => ({
+  life: { ...life, history: { ...life.history, transaction } },
+  effects: none
+})
+
 /** Decides a settlement: at the end of a run, or again after a failure. */
 const decide = (life: Life, settlement: Settlement.Settlement, context: Context): Step => {
   const { history, state } = life
+  if (isEnlisted(life) && settlement._tag === "Ack")
+    throw new Error("Lifecycle.step: Ack cannot settle a message that its handler has acked in a transaction")
   const before = decisionOf(state) ?? history.prior
   const isBegun = state._tag === "Running" || decisionOf(state)?.isBegun === true
   const decision: Decision = {
@@ -302,6 +339,7 @@ const failed = (
   { fate, smaller }: Pick<SettleFailure, "fate" | "smaller">,
   context: Context
 ): Step => {
+  if (isCommitted(life, fate)) return { life: { ...life, state: over }, effects: [{ _tag: "Committed" }] }
   // A redelivery that is handled separately replaces this one.
   if (fate === "lost" || life.history.redelivery === "separate") {
     const losses = decision.losses + 1

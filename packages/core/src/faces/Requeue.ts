@@ -71,6 +71,9 @@ const effectKind = { expected: "an Effect", holds: Effect.isEffect }
 
 const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Delay.max) }
 
+/** Sends messages in a transaction. */
+export type Transactional = Pick<Requeue, "send" | "sendBatch">
+
 /**
  * A connection to a broker. Leaving its `await using` block closes it.
  *
@@ -92,6 +95,28 @@ export interface Requeue extends AsyncDisposable {
     entries: ReadonlyArray<Producer.BatchEntry<NoInfer<A>>>,
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
+  /**
+   * Sends in a transaction of the database that has the queue: the messages exist if and only if the transaction is committed.
+   * Its calls resolve before the commit; await them in the transaction. In a synchronous transaction they act before they
+   * return, and throw instead of rejecting; the queue's codec must then be synchronous.
+   *
+   * @throws BrokerError when the broker has no transactions. The calls also reject with it when the value is no open transaction
+   *
+   * @example
+   * ```ts
+   * import { MemoryTransaction } from "@requeue/adapter-memory"
+   * import { connect } from "@requeue/core/promise"
+   *
+   * await using requeue = await connect("memory:")
+   * await requeue.consume("payments", {}, (message) =>
+   *   MemoryTransaction.run(async (transaction) => {
+   *     await message.within(transaction)
+   *     await requeue.within(transaction).send("receipts", { of: message.id })
+   *   })
+   * )
+   * ```
+   */
+  readonly within: (transaction: unknown) => Transactional
   /**
    * Starts a consumer whose handler gets one message at a time. If the queue is from a config file, the file's options
    * apply, except those that you pass here.
@@ -182,6 +207,7 @@ export const connect = async <E>(
       OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
       return run(sender.sendBatch(sender.accept("requeue.sendBatch", queue), entries, batchOptions))
     },
+    within: (transaction) => transactional(session, transaction),
     consume: async (queue, consumeOptions, given) => {
       const call = "requeue.consume"
       const checked = Options.consume(call, queue, consumeOptions, given)
@@ -229,6 +255,20 @@ export const connect = async <E>(
       }),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
+  }
+}
+
+const transactional = ({ runHere, sender }: Session.Session, transaction: unknown): Transactional => {
+  const { send, sendBatch } = sender.within(transaction)
+  return {
+    send: (queue, body, sendOptions) => {
+      OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
+      return runHere(send(sender.accept("requeue.send", queue), body, sendOptions))
+    },
+    sendBatch: (queue, entries, batchOptions) => {
+      OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
+      return runHere(sendBatch(sender.accept("requeue.sendBatch", queue), entries, batchOptions))
+    }
   }
 }
 

@@ -59,6 +59,18 @@ export interface Received<A> extends Message<A> {
    * ```
    */
   fail(error: unknown, options?: RetryOptions): void
+  /**
+   * Acks the message in a transaction of the database that has the queue: it is done if and only if the transaction is
+   * committed. Call it once in a run, first, and await it. If the transaction is rolled back, the message is retried, even
+   * when the handler succeeds.
+   *
+   * In a synchronous transaction it acts before it returns, and throws instead of rejecting. With Effect, use
+   * `Transaction.within`.
+   *
+   * @throws AlreadySettled after another call on the message, and after the run; BrokerError when the broker has no
+   * transactions, when the value is no open transaction, or when the lease is lost
+   */
+  within(transaction: unknown): Promise<void>
 }
 
 /** The messages of one run of a batch handler. */
@@ -74,6 +86,12 @@ export interface Batch<A> {
    * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    */
   retryAll(options?: RetryOptions): void
+  /**
+   * Acks every message that is not retried in a transaction, as {@link Received.within} does.
+   *
+   * @throws AlreadySettled if one of them was acked; BrokerError as {@link Received.within}
+   */
+  within(transaction: unknown): Promise<void>
 }
 
 /** The second argument of every handler. */

@@ -25,7 +25,8 @@ export type Event =
   | (Subject & { readonly _tag: "Received" })
   /** A handler run failed. `willRerun`: the handler runs again in the same delivery. */
   | (Subject & { readonly _tag: "AttemptFailed"; readonly error: ErrorSummary; readonly willRerun: boolean })
-  | (Subject & { readonly _tag: "Succeeded" })
+  /** Acked. `inTransaction`: by a transaction that was committed. Left out for any other ack. */
+  | (Subject & { readonly _tag: "Succeeded"; readonly inTransaction?: true })
   | (Subject & { readonly _tag: "RetryScheduled"; readonly delay: Delay; readonly error: ErrorSummary | undefined })
   | (Subject & {
       readonly _tag: "DeadLettered"

@@ -21,6 +21,8 @@ export interface Reporter {
   /** Reports a handler that failed after its calls had settled all of its messages. */
   readonly failedLate: Warnings.Warnings["failedLate"]
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
+  /** The transaction was committed that acks the message. */
+  readonly committed: (delivery: Delivery) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   /** Reports that the broker rejects every settlement of a message, so this process keeps the message. */
@@ -77,6 +79,9 @@ export const make = (options: Options): Reporter => {
     settled: (delivery, settlement) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") warnings.gaveUp(delivery, settlement)
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))
+    },
+    committed: (delivery) => {
+      if (hook !== undefined) emit({ _tag: "Succeeded", ...subject(delivery), inTransaction: true })
     },
     settleFailed: ({ delivery, error, settlement }) => {
       warnings.settleFailed(delivery, settlement, error)

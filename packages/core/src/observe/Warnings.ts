@@ -28,8 +28,8 @@ type LoggedDelivery = Pick<Delivery, "attempts" | "metadata">
 /** The log lines of one consumer. */
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
-  /** Logs a handler that failed after `call` had settled the message. */
-  readonly failedLate: (delivery: Delivery, failure: Failure, call: "Ack" | "Retry") => void
+  /** Logs a handler that failed after `by` had settled the message. */
+  readonly failedLate: (delivery: Delivery, failure: Failure, by: "Ack" | "Retry" | "Transaction") => void
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
   readonly settleFailed: (delivery: LoggedDelivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
@@ -47,7 +47,8 @@ export interface Warnings {
 
 const lateLines = {
   Ack: "a handler failed after ack: the message stays acked and is not retried. Call ack last, or not at all: success acks",
-  Retry: "a handler failed after retry: the retry stands"
+  Retry: "a handler failed after retry: the retry stands",
+  Transaction: "a handler failed, but its transaction was committed: the message is done and is not retried"
 } as const
 
 /** Makes the log lines of a consumer. */
@@ -68,9 +69,9 @@ export const make = ({ info, queue, redact, timers, wallClock, warn }: Options):
       }
       failures.add(subject(delivery), redact(failure))
     },
-    failedLate: (delivery, failure, call) => {
+    failedLate: (delivery, failure, by) => {
       if (!isFirst("late")) return
-      warn(`${lateLines[call]}; further ones are not logged`, {
+      warn(`${lateLines[by]}; further ones are not logged`, {
         ...subject(delivery),
         ...Log.errorFields(truncateError(redact(failure)))
       })

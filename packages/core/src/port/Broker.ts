@@ -30,6 +30,9 @@
  *     returns `undefined` only for a message that neither the broker nor the adapter can distinguish from another one.
  * 11. The `headers` and `native` facts of a delivery are frozen, and no other code writes to its `body`: handlers and
  *     hooks get the same objects.
+ * 12. With the capability `transactions`: what `publishWithin` and `ackWithin` do happens if and only if the transaction is
+ *     committed. `settle` and `extend` are fenced: after the commit, they return the delivery as `lost`, change nothing and
+ *     store no copy. They do not wait for a transaction longer than MUST 7 allows.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -139,6 +142,16 @@ export interface Subscription {
    * core never calls it for a delivery that is being settled.
    */
   readonly extend: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
+  /**
+   * Acks deliveries in a transaction of the broker's database. Fails with `LeaseLost` if one of them is not held, and with
+   * `Unsupported` if the value is no transaction, or one that has ended: the caller then rolls back. Where the transaction is
+   * synchronous, the effect ends without waiting. Default: the broker has no transactions.
+   *
+   * The core later settles each delivery as after a failed run. `lost` then means that the transaction was committed.
+   */
+  readonly ackWithin?:
+    | ((transaction: unknown, deliveries: ReadonlyArray<Delivery>) => Effect.Effect<void, BrokerError>)
+    | undefined
   /**
    * Names the delivered copy of a message: every delivery of this copy has this name, and no other message in the queue has
    * it. The core recognises a redelivered message by it. The name comes from the broker or the adapter, never from an id or
@@ -271,6 +284,13 @@ export interface Service {
    * `Effect.onInterrupt` around the whole effect. Without that error, every message may have been published.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
+  /**
+   * Publishes messages in a transaction of the broker's database. Fails as {@link Subscription.ackWithin} does, and for a
+   * message that the broker refuses. Default: the broker has no transactions.
+   */
+  readonly publishWithin?:
+    | ((transaction: unknown, messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>)
+    | undefined
   /** Delivers messages until the scope closes. Closing returns unsettled messages to the queue. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin

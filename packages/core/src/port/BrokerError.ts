@@ -148,3 +148,14 @@ export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerE
 /** Turns the error of a plan into a `BrokerError`. */
 export const ofPlan = (broker: string, { detail, field, queue, remedy }: ConfigurationError): BrokerError =>
   new BrokerError({ broker, operation: "plan", queue, reason: "Unsupported", detail: `${field}: ${detail}`, remedy })
+
+/** Returns the error of a call that needs the capability `transactions`. `broker` is the broker's name. */
+export const withoutTransactions = (broker: string, queue?: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "within",
+    queue,
+    reason: "Unsupported",
+    detail: "this broker has no transactions",
+    remedy: "Use a broker with the capability transactions, or make the handler idempotent and ack as usual"
+  })

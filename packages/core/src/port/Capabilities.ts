@@ -82,6 +82,8 @@ export interface Capabilities {
   readonly uncountedBrowse: boolean
   /** Whether `browse` can show delayed messages. Default: false. */
   readonly delayedMessages?: boolean | undefined
+  /** Whether messages can be acked and published in a transaction of the broker's database. Default: false. */
+  readonly transactions?: boolean | undefined
 }
 
 /** Returns the longest delay of a retry, native or emulated, in milliseconds. */

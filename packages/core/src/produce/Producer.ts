@@ -38,13 +38,19 @@ export const make = <A>(
   options: Options = {}
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   OptionNames.orDie(OptionNames.refusal("Producer.make", options, kinds, queue), () =>
-    Effect.map(Unchecked.make(queue, options), ({ queue: name, send, sendBatch }) => ({
-      queue: name,
-      send: (body, sendOptions) =>
-        OptionNames.orDie(Checks.send("Producer.send", name, sendOptions), () => send(body, sendOptions)),
-      sendBatch: (entries, batchOptions) =>
-        OptionNames.orDie(Checks.sendBatch("Producer.sendBatch", name, entries, batchOptions), () =>
-          sendBatch(entries, batchOptions)
-        )
+    Effect.map(Unchecked.make(queue, options), (producer) => ({
+      queue: producer.queue,
+      ...checked(producer.queue, producer),
+      within: (transaction) => checked(producer.queue, producer.within(transaction))
     }))
   )
+
+type Sends<A> = Pick<Producer<A>, "send" | "sendBatch">
+
+const checked = <A>(queue: string, { send, sendBatch }: Sends<A>): Sends<A> => ({
+  send: (body, options) => OptionNames.orDie(Checks.send("Producer.send", queue, options), () => send(body, options)),
+  sendBatch: (entries, options) =>
+    OptionNames.orDie(Checks.sendBatch("Producer.sendBatch", queue, entries, options), () =>
+      sendBatch(entries, options)
+    )
+})

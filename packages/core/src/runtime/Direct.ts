@@ -17,6 +17,7 @@
  * await Effect.runPromise(Effect.map(one, (n) => n + 1)) // => 2
  * ```
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
@@ -100,4 +101,26 @@ export const run = <A, E, R>(
     end(Exit.die(defect))
     return nothingToAbandon
   }
+}
+
+/**
+ * Runs an effect as {@link run} does, and returns its promise. If the effect fails before this returns, this throws: callers
+ * in a synchronous transaction cannot await a rejection. `errorOf`: the error of a cause. Default: the failure or defect.
+ */
+export const toPromise = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
+  errorOf: (cause: Cause.Cause<E>) => unknown = Cause.squash
+): Promise<A> => {
+  const { promise, reject, resolve } = Promise.withResolvers<A>()
+  let hasReturned = false
+  const failures: Array<unknown> = []
+  run(effect, fork, (exit) => {
+    if (Exit.isSuccess(exit)) resolve(exit.value)
+    else if (hasReturned) reject(errorOf(exit.cause))
+    else failures.push(errorOf(exit.cause))
+  })
+  hasReturned = true
+  if (failures.length > 0) throw failures[0]
+  return promise
 }

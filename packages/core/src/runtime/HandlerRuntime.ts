@@ -20,6 +20,8 @@ export interface HandlerRuntime {
   readonly readFailure: (error: unknown) => Failure.Failure
   /** Starts a fiber in the consumer's async context, with the handler's services. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  /** Starts a fiber in the caller's async context, with the handler's services: the call of a handler on its message. */
+  readonly forkHere: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Yields to the event loop, then calls back. */
   readonly yieldThen: (resume: () => void) => void
   /** Returns a random number from 0 to below 1. */
@@ -35,12 +37,14 @@ export const make = <R>(timers: Timers, stackTraces: boolean): Effect.Effect<Han
     const source = yield* Random.source
     const within = AsyncContext.capture()
     const traceOf = stackTraces ? (error: unknown) => AsyncContext.bind(within, StackTrace.of(error)) : undefined
-    const fork: HandlerRuntime["fork"] = AsyncContext.bind(within, Effect.runForkWith(yield* Effect.context<R>()))
+    const forkHere: HandlerRuntime["forkHere"] = Effect.runForkWith(yield* Effect.context<R>())
+    const fork = AsyncContext.bind(within, forkHere)
     return {
       timers,
       within,
       readFailure: (error) => within(Failure.make, error, clock.currentTimeMillisUnsafe(), traceOf?.(error)),
       fork,
+      forkHere,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
       random: () => Random.draw(source),
       wallClock: clock.currentTimeMillisUnsafe.bind(clock)

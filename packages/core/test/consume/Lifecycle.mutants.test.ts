@@ -56,6 +56,10 @@ const mutants: ReadonlyArray<readonly [what: string, text: string, replacement: 
   ],
   ["treats a transient failure as a success", 'at(adopt(life), { _tag: "Held", decision })', "at(adopt(life), over)"],
   ["takes a release for a decision", '.filter(({ settlement }) => settlement._tag !== "Release")', ""],
+  ["repeats what a transaction has committed", "if (isCommitted(life, fate))", "if (false)"],
+  ["takes every loss for a commit", 'history.transaction === "enlisted" &&', ""],
+  ["takes a lost connection for a commit", "&& !history.isLost && history", "&& history"],
+  ["takes a redelivered message for committed", "&& history.redelivery === undefined", ""],
   ["forgets the earlier decision of a kept message", "[decisionOf(state), history.prior]", "[decisionOf(state)]"]
 ]
 

@@ -56,6 +56,8 @@ describe("every event in every state", () => {
     DecodingStarted: { _tag: "DecodingStarted" },
     DecodingEnded: { _tag: "DecodingEnded" },
     Started: { _tag: "Started" },
+    Enlisted: { _tag: "Enlisted" },
+    Refused: { _tag: "Refused" },
     Concluded: { _tag: "Concluded", settlement: Settlement.Ack },
     Repeated: { _tag: "Repeated" },
     Denied: { _tag: "Denied" },
@@ -99,6 +101,7 @@ describe("the path without allocations", () => {
     settling(Settlement.Ack, { redelivery: delivery("a") }),
     life({ _tag: "Decided", decision: decision(retry) }),
     life({ _tag: "Running" }, { prior: decision(Settlement.Ack) }),
+    life({ _tag: "Running" }, { transaction: "enlisted" }),
     life({
       _tag: "Settling",
       decision: decision(Settlement.Ack, { kept: { settlement: retry, pause: 1, isQuarantined: true } })
@@ -234,6 +237,52 @@ describe("a lost delivery", () => {
       ],
       [false, 1, 1, []]
     )
+  })
+})
+
+describe("a message that its handler has acked in a transaction", () => {
+  const enlisted = (state: Lifecycle.State, history: Partial<Lifecycle.History> = {}) =>
+    life(state, { transaction: "enlisted", ...history })
+
+  it("is never acked", () => {
+    const running = step(life({ _tag: "Running" }), { _tag: "Enlisted" }).life
+    assert.throws(
+      () => step(running, { _tag: "Concluded", settlement: Settlement.Ack }),
+      "Lifecycle.step: Ack cannot settle a message that its handler has acked in a transaction"
+    )
+    assert.isUndefined(Lifecycle.quick.acked(running))
+  })
+
+  it("is done when the settlement is lost, whatever it was, and nothing is remembered", () => {
+    for (const settlement of [Settlement.Retry(0), retry, letter, Settlement.Release()]) {
+      const settling = enlisted({ _tag: "Settling", decision: decision(settlement) })
+      const done = step(settling, failed("lost"))
+      assert.deepStrictEqual([stateOf(done), done.effects], ["Over", [{ _tag: "Committed" }]])
+    }
+  })
+
+  it("is not done when its delivery was lost before, was redelivered, or was refused by the adapter", () => {
+    const state = { _tag: "Settling", decision: decision(retry) } as const
+    const histories: ReadonlyArray<Partial<Lifecycle.History>> = [
+      { isLost: true },
+      { redelivery: delivery("a", { attempts: 2 }) },
+      { redelivery: "lost" },
+      { transaction: "refused" }
+    ]
+    for (const history of histories) {
+      const lost = step(enlisted(state, history), failed("lost"))
+      assert.deepStrictEqual(
+        [memoryOf(lost)?.decision?.settlement ?? repeatOf(lost)?.history.prior?.settlement, lost.effects.length],
+        [retry, 1]
+      )
+    }
+  })
+
+  it("goes on as after a failure when the broker answers otherwise", () => {
+    const settling = enlisted({ _tag: "Settling", decision: decision(retry) })
+    assert.strictEqual(stateOf(step(settling, { _tag: "Taken" })), "Over")
+    assert.strictEqual(stateOf(step(settling, failed("unknown"))), "Held")
+    assert.strictEqual(stateOf(step(settling, rejected)), "Decided")
   })
 })
 

@@ -25,6 +25,17 @@ const fresh: Copy = { life: undefined, memory: undefined, deliveries: 0, now: 10
 
 const isLetter = ({ settlement }: Lifecycle.Decision): boolean => settlement._tag === "DeadLetter"
 
+/** A message that its handler has acked in a transaction is settled as after a failure. */
+const verdictsOf = ({ transaction }: Lifecycle.History): ReadonlyArray<Lifecycle.Event> =>
+  verdicts
+    .filter(({ _tag }) => transaction === undefined || _tag !== "Ack")
+    .map((settlement) => ({ _tag: "Concluded", settlement }))
+
+const transactionOf = ({ transaction }: Lifecycle.History): ReadonlyArray<Lifecycle.Event> => {
+  if (transaction === undefined) return [{ _tag: "Enlisted" }]
+  return transaction === "enlisted" ? [{ _tag: "Refused" }] : []
+}
+
 /** The events that can happen next. A message with a prior decision runs no handler: the engine repeats the decision. */
 const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lifecycle.Event | "Deliver"> => {
   // What is settled has left the queue, unless a duplicate of it was lost.
@@ -49,7 +60,7 @@ const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lif
     case "Decoding":
       return [...always, { _tag: "DecodingEnded" }]
     case "Running":
-      return [...always, ...verdicts.map((settlement) => ({ _tag: "Concluded", settlement }) as const)]
+      return [...always, ...verdictsOf(history), ...transactionOf(history)]
     case "Decided":
       // The budget denies dead letters only.
       return [...always, { _tag: "Sent" }, ...(isLetter(state.decision) ? [{ _tag: "Denied" } as const] : [])]
@@ -106,6 +117,12 @@ const wrongWith = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecy
     default:
   }
   if (!isOver || history.redelivery === "separate") return undefined
+  const isCommitted = effects.some(({ _tag }) => _tag === "Committed")
+  const isFenced = history.transaction === "enlisted" && event._tag === "Failed" && event.fate === "lost"
+  // A lost connection, or a redelivery, shows that the lease has ended, and not that the transaction was committed.
+  const mayBeCommitted = isFenced && !history.isLost && history.redelivery === undefined
+  if (isCommitted !== mayBeCommitted) return isCommitted ? "takes a loss for a commit" : "takes a commit for a loss"
+  if (isCommitted) return memory === undefined && repeat === undefined ? undefined : "repeats what was committed"
   const records = [
     ...(memory?.isLost === true ? [memory.decision?.settlement._tag] : []),
     ...(repeat === undefined ? [] : [repeat])
@@ -133,7 +150,12 @@ const after = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecycle.
   const goesBack = settlement === "Retry" || settlement === "Release"
   // After its return, the message has another attempt, unless its redelivery has arrived before.
   const isReturned = isTaken && goesBack && repeat === undefined && memory?.isLost !== true
-  const isAnew = isReturned || (life.history.redelivery === "separate" && copy.life!.history.redelivery !== "separate")
+  // If it was not, the message is redelivered, and has another attempt.
+  const isCommitted = effects.some(({ _tag }) => _tag === "Committed")
+  const isAnew =
+    isReturned ||
+    isCommitted ||
+    (life.history.redelivery === "separate" && copy.life!.history.redelivery !== "separate")
   const isDecided = event._tag === "Concluded" && event.settlement._tag !== "Release"
   // A denied dead letter decides nothing, unless an earlier delivery has decided.
   const before = event._tag === "Denied" ? copy.life!.history.prior?.settlement._tag : copy.decided

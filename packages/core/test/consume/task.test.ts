@@ -18,7 +18,8 @@ const start = (...names: ReadonlyArray<string>) => {
       queue: "work",
       longest: 3_600_000,
       onFinal: (...decision) => final.push(render(decision)),
-      onIgnored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
+      onIgnored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`),
+      enlist: () => Promise.resolve()
     },
     names.map((name) => item(name)),
     0,
@@ -141,7 +142,13 @@ describe("task", () => {
     const facts = Object.assign(item("a"), {
       delivery: Object.defineProperty({ ...plain.delivery }, "native", { get })
     })
-    const options = { queue: "work", longest: 0, onFinal: () => {}, onIgnored: () => {} }
+    const options = {
+      queue: "work",
+      longest: 0,
+      onFinal: () => {},
+      onIgnored: () => {},
+      enlist: () => Promise.resolve()
+    }
     const message = new Task(options, [facts], 0, () => {}).toMessage()
     assert.strictEqual(asked, 0)
     assert.deepStrictEqual(message.native, { memory: 1 })
@@ -167,7 +174,7 @@ describe("calls on the messages of a large batch", () => {
     })
     let told = 0
     const task = new Task(
-      { queue: "work", longest: 0, onFinal: () => told++, onIgnored: () => {} },
+      { queue: "work", longest: 0, onFinal: () => told++, onIgnored: () => {}, enlist: () => Promise.resolve() },
       counted,
       0,
       () => {}
@@ -199,7 +206,13 @@ describe("calls on the messages of a large batch", () => {
           const groups = new Map(["a", "b"].map((name) => [name, { ...one, name }]))
           const items = names.map((name, n) => Object.assign(item(String(n)), { group: name && groups.get(name) }))
           const told: Array<Item> = []
-          const options = { queue: "work", longest: 99, onFinal: (each: Item) => told.push(each), onIgnored: () => {} }
+          const options = {
+            queue: "work",
+            longest: 99,
+            onFinal: (each: Item) => told.push(each),
+            onIgnored: () => {},
+            enlist: () => Promise.resolve()
+          }
           const task = new Task(options, items, 0, () => {})
           const messages = task.toBatch().messages as ReadonlyArray<Received<unknown>>
           const first = new Map<number, boolean>()

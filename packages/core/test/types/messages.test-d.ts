@@ -20,12 +20,14 @@ interface ReadOnlyMessage {
 }
 
 expectTypeOf<Message<Order>>().toEqualTypeOf<ReadOnlyMessage>()
-expectTypeOf<Omit<Received<Order>, "ack" | "retry" | "fail">>().toEqualTypeOf<ReadOnlyMessage>()
+expectTypeOf<Omit<Received<Order>, "ack" | "retry" | "fail" | "within">>().toEqualTypeOf<ReadOnlyMessage>()
 expectTypeOf<Received<Order>["ack"]>().toEqualTypeOf<() => void>()
 expectTypeOf<Received<Order>["fail"]>().toEqualTypeOf<(error: unknown, options?: RetryOptions) => void>()
+expectTypeOf<Received<Order>["within"]>().toEqualTypeOf<(transaction: unknown) => Promise<void>>()
+expectTypeOf<Batch<Order>["within"]>().toEqualTypeOf<Received<Order>["within"]>()
 expectTypeOf<Received<Order>["retry"]>().toEqualTypeOf<(options?: RetryOptions) => void>()
 
-expectTypeOf<Omit<Batch<Order>, "ackAll" | "retryAll">>().toEqualTypeOf<{
+expectTypeOf<Omit<Batch<Order>, "ackAll" | "retryAll" | "within">>().toEqualTypeOf<{
   readonly queue: string
   readonly messages: ReadonlyArray<Received<Order>>
 }>()

@@ -204,6 +204,7 @@ const harness = (all: World, uniqueQueue: Effect.Effect<string>): Harness.Servic
       }),
     // nsqd has one kind of queue.
     foreignQueue: undefined,
+    transactions: undefined,
     lateness: 10,
     settleTime: 5
   }

@@ -95,6 +95,7 @@ const makeHarness = (
         declare(queue, { "x-queue-type": queueType === "classic" ? "quorum" : "classic" })
         return queue
       }),
+    transactions: undefined,
     lateness: 20,
     settleTime: 10
   })

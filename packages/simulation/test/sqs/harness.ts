@@ -167,6 +167,7 @@ export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options
             yield* create(name, { RedrivePolicy: JSON.stringify({ deadLetterTargetArn, maxReceiveCount: 2 }) })
             return name
           }),
+        transactions: undefined,
         lateness: 100,
         settleTime: 0
       })

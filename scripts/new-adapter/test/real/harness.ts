@@ -30,6 +30,7 @@ export const layer = Layer.effectContext(
       failNext: undefined,
       deleteQueue: undefined,
       foreignQueue: undefined,
+      transactions: undefined,
       lateness: 100,
       settleTime: 50
     })

@@ -39,6 +39,23 @@ describe.skipIf(missing !== undefined)(
       assert.deepStrictEqual(Object.fromEntries(found), table())
     })
 
+    it("of transactions has no counterexample, and one for each wrong protocol", async () => {
+      const outcomes = [
+        ...(await Alloy.run("Holds", 1, "transaction.als")),
+        ...(await Alloy.run("Mutant", 1, "transaction.als"))
+      ]
+      assert.deepStrictEqual(
+        outcomes.map(({ command, instances }) => [command, instances.length]),
+        [
+          ["HoldsOnce", 0],
+          ["MutantAckOnSuccess", 1],
+          ["MutantAckUnfenced", 1],
+          ["MutantEffectAlone", 1],
+          ["MutantStoresRetry", 1]
+        ]
+      )
+    })
+
     it("makes the traces that are committed; REQUEUE_RECORD=1 writes them", async () => {
       const traces = Traces.of(await Alloy.run("Trace", 8))
       if (process.env["REQUEUE_RECORD"] === "1") Fixture.write(traces)

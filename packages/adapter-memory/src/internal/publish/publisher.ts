@@ -3,11 +3,17 @@ import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
 import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"
+import * as Transaction from "../transaction.ts"
 
 /** Publishes to all queues. */
 export interface Publisher {
   /** Stores the messages in order; each waits for room in its queue. */
   readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Stores the messages without waiting when the transaction is committed. */
+  readonly publishWithin: (
+    transaction: unknown,
+    messages: ReadonlyArray<Outgoing.Outgoing>
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Stores a copy without waiting, because its original is removed next. */
   readonly copy: (message: Outgoing.Outgoing) => void
   /** Stores blocked publishes while there is room; `undefined` without a limit. */
@@ -113,16 +119,33 @@ export const make = (dependencies: Dependencies): Publisher => {
       ? Effect.fail(failure(messages[0]?.queue, "Timeout", "the confirmation was lost (duplicateOnLostConfirmation)"))
       : Effect.void
 
+  const refusalOf = (messages: ReadonlyArray<Outgoing.Outgoing>): BrokerError.BrokerError | undefined => {
+    for (const message of messages) {
+      const error = refusal(message)
+      if (error !== undefined) return error
+    }
+    return undefined
+  }
+
+  const copy = (message: Outgoing.Outgoing): void => add(queues.get(message.queue), message)
+
   return {
     publish: (messages) =>
       Effect.suspend(() => {
-        for (const message of messages) {
-          const error = refusal(message)
-          if (error !== undefined) return Effect.fail(error)
-        }
+        const error = refusalOf(messages)
+        if (error !== undefined) return Effect.fail(error)
         return Effect.flatMap(storeFrom(messages, 0), () => confirm(messages))
       }),
-    copy: (message) => add(queues.get(message.queue), message),
+    publishWithin: (transaction, messages) =>
+      Effect.suspend(() => {
+        const changes = Transaction.open(transaction)
+        if (!(changes instanceof Transaction.Changes)) return Effect.fail(changes)
+        const error = refusalOf(messages)
+        if (error !== undefined) return Effect.fail(error)
+        changes.add({ refusal: () => refusalOf(messages), make: () => messages.forEach(copy) })
+        return Effect.void
+      }),
+    copy,
     admit: isBounded
       ? (queue) => {
           while (queue.held < maxMessages) {

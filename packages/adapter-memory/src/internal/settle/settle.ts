@@ -1,13 +1,5 @@
 /** Settlements. */
-import {
-  Broker,
-  BrokerError,
-  type Capabilities,
-  type Delivery,
-  Direct,
-  Outgoing,
-  type Settlement
-} from "@requeue/core/port"
+import { Broker, BrokerError, type Capabilities, type Delivery, Direct, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Dispatch } from "../consume/dispatch.ts"
@@ -15,9 +7,10 @@ import { deliveryOf } from "../consume/toDelivery.ts"
 import type { Delays } from "../delays.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { type Consumer, type Queues, Receipt } from "../queues.ts"
+import * as Transaction from "../transaction.ts"
 
 /** Returns the settling functions of one subscription. */
-export type Settle = (consumer: Consumer) => Pick<Broker.Subscription, "settle" | "extend">
+export type Settle = (consumer: Consumer) => Pick<Broker.Subscription, "settle" | "extend" | "ackWithin">
 
 interface Dependencies {
   readonly queues: Queues
@@ -143,7 +136,27 @@ export const make = (env: Dependencies): Settle => {
     return failures
   }
 
+  const ackWithin = (consumer: Consumer, transaction: unknown, deliveries: ReadonlyArray<Delivery.Delivery>) => {
+    const changes = Transaction.open(transaction)
+    if (!(changes instanceof Transaction.Changes)) return Effect.fail(changes)
+    const { queue } = consumer
+    const refusal = () =>
+      deliveries.every((delivery) => receiptOf(consumer, delivery) !== undefined)
+        ? undefined
+        : gone("within", queue.name, deliveries[0]!).error
+    const lost = refusal()
+    if (lost !== undefined) return Effect.fail(lost)
+    const ack = () => {
+      for (const delivery of deliveries) settleOne(receiptOf(consumer, delivery)!, Settlement.Ack)
+    }
+    changes.add({ refusal, make: () => dispatch.quietly(queue, ack) })
+    return Effect.void
+  }
+
   return (consumer) => ({
+    ackWithin: capabilities.transactions
+      ? (transaction, deliveries) => Effect.suspend(() => ackWithin(consumer, transaction, deliveries))
+      : undefined,
     settle: (requests) =>
       Direct.make((onExit) => {
         // A returned message is redelivered only after its consumer has the answer for this delivery.

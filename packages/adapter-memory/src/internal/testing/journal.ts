@@ -1,6 +1,7 @@
 /** A broker that records the events of every message. */
-import type { Broker, Metadata, Outgoing, Settlement } from "@requeue/core/port"
+import type { Broker, BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import * as Transaction from "../transaction.ts"
 import type { Happening } from "./tools.ts"
 
 interface Sent extends Outgoing.Outgoing {
@@ -27,18 +28,27 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
     for (const entry of entries) if (entry !== undefined) happenings.splice(happenings.lastIndexOf(entry), 1)
   }
 
+  const keep = (messages: ReadonlyArray<Outgoing.Outgoing>, at: number): void =>
+    void sent.push(...messages.map((message) => ({ ...message, at })))
+
   const publish: Broker.Service["publish"] = (messages) =>
     Effect.suspend(() => {
       const at = now()
-      const entries = messages.map(({ delay, metadata, queue }): Happening => {
-        return { _tag: "Sent", at, queue, id: metadata.id, delay }
-      })
+      const entries = sendings(messages, at)
       note(entries)
       return broker.publish(messages).pipe(
-        Effect.tap(() => Effect.sync(() => sent.push(...messages.map((message) => ({ ...message, at }))))),
+        Effect.tap(() => Effect.sync(() => keep(messages, at))),
         Effect.tapError(() => Effect.sync(() => strike(entries)))
       )
     })
+
+  const publishWithin: Broker.Service["publishWithin"] =
+    broker.publishWithin &&
+    ((transaction, messages) =>
+      onCommit(broker.publishWithin!(transaction, messages), transaction, () => {
+        note(sendings(messages, now()))
+        keep(messages, now())
+      }))
 
   const subscribe: Broker.Service["subscribe"] = (options) => {
     const { queue } = options
@@ -52,6 +62,16 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
     })
     return Effect.map(subscription, (inner) => ({
       ...inner,
+      ackWithin:
+        inner.ackWithin &&
+        ((transaction, deliveries) =>
+          onCommit(inner.ackWithin!(transaction, deliveries), transaction, () =>
+            note(
+              deliveries.map(({ attempts, metadata }) => {
+                return { _tag: "Succeeded", at: now(), queue, id: metadata.id, attempts, inTransaction: true }
+              })
+            )
+          )),
       settle: (requests) =>
         Effect.suspend(() => {
           const entries = new Map(
@@ -68,8 +88,19 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
     }))
   }
 
-  return { broker: { ...broker, publish, subscribe }, happenings, sent }
+  return { broker: { ...broker, publish, publishWithin, subscribe }, happenings, sent }
 }
+
+const sendings = (messages: ReadonlyArray<Outgoing.Outgoing>, at: number): ReadonlyArray<Happening> =>
+  messages.map(({ delay, metadata, queue }) => ({ _tag: "Sent", at, queue, id: metadata.id, delay }))
+
+/** Calls back at the commit of a transaction in which `call` has succeeded. */
+const onCommit = (call: Effect.Effect<void, BrokerError.BrokerError>, transaction: unknown, record: () => void) =>
+  Effect.tap(call, () =>
+    Effect.sync(() => {
+      if (transaction instanceof Transaction.Changes) transaction.onCommit(record)
+    })
+  )
 
 /** Drops the stack trace, which tests could not compare. */
 const named = ({ message, name }: Metadata.ErrorSummary) => ({ name, message })

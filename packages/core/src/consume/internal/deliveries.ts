@@ -6,7 +6,7 @@ import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as Settlement from "../../message/Settlement.ts"
-import type { DeliveryId } from "../../policy/BackoffState.ts"
+import type * as BackoffState from "../../policy/BackoffState.ts"
 import type { SettleFailure } from "../../port/Broker.ts"
 import * as Bag from "../../runtime/Bag.ts"
 import * as Lifecycle from "../Lifecycle.ts"
@@ -17,6 +17,7 @@ import type { Item } from "./item.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 import * as Settler from "./settler.ts"
+import * as Transactions from "./transactions.ts"
 
 /** How many deliveries are in which condition. */
 interface Counts {
@@ -46,6 +47,8 @@ export interface Deliveries {
   readonly recognise: (delivery: Delivery) => Pick<Lifecycle.Life, "delivery" | "history"> | "merged" | undefined
   /** Repeats the prior settlement of a redelivery. */
   readonly settleKnown: (item: Item) => void
+  /** Acks messages that a handler has in a transaction. Throws what fails at once. */
+  readonly enlist: Transactions.Transactions["enlist"]
   /** Settles as the verdict, the policy and the budget decide, and returns the settlement. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, or releases the message if the budget is spent. Returns the settlement. */
@@ -66,7 +69,11 @@ export interface Deliveries {
   readonly lastSettled: () => number | undefined
 }
 
-export interface Dependencies extends Omit<Settler.Options, "isStopping">, Pick<HandlerRuntime, "wallClock"> {
+export interface Dependencies
+  extends
+    Omit<Settler.Options, "isStopping">,
+    Omit<Transactions.Dependencies, "onChange" | "signalOf">,
+    Pick<HandlerRuntime, "wallClock"> {
   /** Whether the broker has leases, and so may redeliver a message that is still in flight. */
   readonly isLeased: boolean
   /** Whether deliveries end with their connection. */
@@ -89,7 +96,7 @@ export interface Dependencies extends Omit<Settler.Options, "isStopping">, Pick<
 const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
 
 /** Makes the item of a new delivery. */
-export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: DeliveryId): Item => ({
+export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: BackoffState.DeliveryId): Item => ({
   delivery,
   state: Lifecycle.waiting,
   history,
@@ -124,6 +131,7 @@ class InFlight implements Deliveries {
   readonly #items = Bag.make<Item>()
   readonly #copies: Copies.Copies
   readonly #settler: Settler.Settler
+  readonly #transactions: Transactions.Transactions
   /** Items whose settlement waits until the broker accepts settlements again, the next probe first. */
   readonly #held = new Set<Item>()
   readonly counts = counting(this.#items, this.#held)
@@ -133,6 +141,12 @@ class InFlight implements Deliveries {
   #hasFailedAsWhole = false
 
   constructor(dependencies: Dependencies) {
+    this.#transactions = Transactions.make({
+      ...dependencies,
+      signalOf: (item, verdict, failure) => this.#signalOf(item, verdict, failure),
+      // A handler that does not await the answer may have ended.
+      onChange: (item, tag) => item.state._tag === "Running" && this.#advance(item, { _tag: tag })
+    })
     const { flow, isBound, outlet, progress, reporter, timers, wallClock } = dependencies
     this.#dependencies = dependencies
     this.#copies = Copies.make(Copies.naming(outlet, reporter), isBound)
@@ -146,8 +160,8 @@ class InFlight implements Deliveries {
       onSettled: (item) => this.#onSettled(item),
       onFailed: (item, failure) => this.#onFailed(item, failure),
       onLeaseLost: (item, { error, fate }) => {
-        // Its connection was lost during the extension.
-        if (item.state === Lifecycle.over) return
+        // Its connection was lost during the extension, or its transaction was committed.
+        if (item.state === Lifecycle.over || Lifecycle.isEnlisted(item)) return
         reporter.leaseLost(item.delivery, error)
         if (fate === "lost") this.#advance(item, { _tag: "Lost" })
       },
@@ -185,19 +199,20 @@ class InFlight implements Deliveries {
     this.#settler.flushSoon()
   }
 
+  enlist: Deliveries["enlist"] = (items, transaction) => this.#transactions.enlist(items, transaction)
+
   conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
     const { decider, flow, reporter } = this.#dependencies
+    if (Lifecycle.isEnlisted(item)) {
+      const rolledBack = this.#transactions.conclude(item, verdict, thrown)
+      return this.settle(item, decider.settlement(item.delivery, rolledBack.verdict, rolledBack.failure))
+    }
     if (verdict._tag === "Ack" && flow.handler.atRest) return this.settle(item, Settlement.Ack)
     const failure = decider.failure(verdict, thrown)
     if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)
     // Signal first, to lower the credit before the retry is sent.
-    const signal = decider.signal(verdict, failure)
-    if (signal === "Failed") {
-      const isWhole = verdict.by !== "message"
-      flow.handler.signal({ _tag: signal, id: item.key, isRepeated: isWhole && this.#hasFailedAsWhole })
-      if (isWhole) this.#hasFailedAsWhole = true
-    } else if (!flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
+    this.#signal(this.#signalOf(item, verdict, failure))
     return this.settle(item, settlement)
   }
 
@@ -258,10 +273,12 @@ class InFlight implements Deliveries {
     }
     this.#count(item, state, history)
     if (item.state !== state) this.#enter(item, state)
+    let isCommitted = false
     for (const effect of effects) {
       if (effect._tag === "Repeat") this.settleKnown(this.add(effect.life.delivery, effect.life.history))
+      else if (effect._tag === "Committed") isCommitted = true
     }
-    if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onLost(item)
+    if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onEnded(item, !isCommitted)
     return isSeparate
   }
 
@@ -311,7 +328,8 @@ class InFlight implements Deliveries {
     const { settlement } = item
     // The gate must not wait for a probe that is returned without a verdict.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
-    if (decider.spend(settlement) === "Allowed") return this.#settler.settle(item)
+    // Almost all transactions are committed, and then nothing is dead-lettered.
+    if (Lifecycle.isEnlisted(item) || decider.spend(settlement) === "Allowed") return this.#settler.settle(item)
     this.#advance(item, { _tag: "Denied" })
     onExhausted()
   }
@@ -331,6 +349,7 @@ class InFlight implements Deliveries {
   #onSettled(item: Item): void {
     const { decider, flow, onEnded, reporter } = this.#dependencies
     const { delivery, key, settlement } = item
+    if (Lifecycle.isEnlisted(item)) this.#onRolledBack(item)
     if (!item.history.endsDuplicate) decider.earn(settlement)
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(delivery, settlement)
@@ -346,6 +365,7 @@ class InFlight implements Deliveries {
   #onFailed(item: Item, { error, fate, smaller }: SettleFailure): void {
     const { decider, flow, reporter } = this.#dependencies
     const { delivery, key, settlement } = item
+    if (Lifecycle.isCommitted(item, fate)) return this.#onCommitted(item)
     const wasQuarantined = isQuarantined(item)
     if (!wasQuarantined && !("cut" in settlement && settlement.cut !== undefined)) {
       reporter.settleFailed({ delivery, settlement: settlement._tag, error })
@@ -353,20 +373,62 @@ class InFlight implements Deliveries {
     if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: key })
     flow.broker.signal({ _tag: signals[fate], id: key })
     // Sending it again spends the budget again.
-    decider.refund(settlement)
+    if (!Lifecycle.isEnlisted(item)) decider.refund(settlement)
+    else if (fate === "lost") this.#onRolledBack(item)
     this.#advance(item, { _tag: "Failed", fate, smaller })
     if (isQuarantined(item) && !wasQuarantined) reporter.quarantined(item.delivery, item.settlement, error)
     if (item.state._tag === "Decided") this.#settler.flush()
   }
 
-  #onLost(item: Item): void {
+  /** The transaction was committed that acks the message. */
+  #onCommitted(item: Item): void {
+    const { decider, flow, reporter, wallClock } = this.#dependencies
+    const { delivery, key } = item
+    const outcome = this.#transactions.take(item)
+    this.#lastSettled = wallClock()
+    decider.earn(Settlement.Ack)
+    if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
+    if (!flow.handler.atRest) flow.handler.signal({ _tag: "Succeeded", id: key })
+    reporter.committed(delivery)
+    if (outcome?.isThrown === true) reporter.failedLate(delivery, outcome.failure!, "Transaction")
+    this.#advance(item, { _tag: "Failed", fate: "lost" })
+  }
+
+  /** The transaction was rolled back that should have acked the message, or the message's lease was lost before. */
+  #onRolledBack(item: Item): void {
+    const { decider, onExhausted, reporter } = this.#dependencies
+    const outcome = this.#transactions.take(item)
+    if (outcome === undefined) return
+    const { failure, signal } = outcome
+    if (failure !== undefined) reporter.failed(item.delivery, failure, false)
+    this.#signal(signal)
+    if (decider.spend(item.settlement) === "Exhausted") onExhausted()
+  }
+
+  /** Returns the signal of a message for the consumer backoff. */
+  #signalOf({ key: id }: Item, verdict: Verdict, failure: Failure | undefined): BackoffState.Event {
+    const _tag = this.#dependencies.decider.signal(verdict, failure)
+    if (_tag !== "Failed") return { _tag, id }
+    const isWhole = verdict.by !== "message"
+    const isRepeated = isWhole && this.#hasFailedAsWhole
+    if (isWhole) this.#hasFailedAsWhole = true
+    return { _tag, id, isRepeated }
+  }
+
+  #signal(event: BackoffState.Event): void {
+    const { handler } = this.#dependencies.flow
+    if (event._tag === "Failed" || !handler.atRest) handler.signal(event)
+  }
+
+  #onEnded(item: Item, isBack: boolean): void {
     const { onEnded, progress, timers } = this.#dependencies
-    if (item.group !== undefined) onEnded(item, true)
+    if (item.group !== undefined) onEnded(item, isBack)
     progress.moved(timers.now())
   }
 
   #remove(item: Item): void {
     this.#items.delete(item)
+    if (Lifecycle.isEnlisted(item)) this.#transactions.take(item)
     if (item.name !== undefined) this.#copies.delete(item)
     if (item.history.isLost) this.counts.lost--
   }

@@ -68,6 +68,8 @@ const trapArrayUse = (prototype: object, got: Got): void => {
 /** Records the calls that a handler makes on its messages and batch. Delays of retries are already parsed. */
 interface Recorder {
   readonly record: (call: Acknowledgement.Call) => void
+  /** Acks one message in a transaction, or without an index all that are not retried. Throws what fails at once. */
+  readonly within: (transaction: unknown, index?: number) => Promise<void>
 }
 
 /** The delay is checked when it is parsed, because its limit depends on the broker. */
@@ -139,6 +141,10 @@ export class ReceivedMessage implements Received<unknown> {
     const wanted = parseRetry("message.fail", options, this.#longest)
     this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
   }
+  within(transaction: unknown): Promise<void> {
+    ReceivedMessage.#check("message.within", this)
+    return this.#recorder.within(transaction, this.#index)
+  }
   /** A detached method has the wrong `this`. */
   static #check(call: string, on: unknown): void {
     if (typeof on === "object" && on !== null && #recorder in on) return
@@ -154,12 +160,14 @@ export class ReceivedBatch implements Batch<unknown> {
   readonly messages: ReadonlyArray<Received<unknown>>
   readonly ackAll: () => void
   readonly retryAll: (options?: RetryOptions) => void
+  readonly within: (transaction: unknown) => Promise<void>
   constructor(queue: string, messages: ReadonlyArray<Received<unknown>>, recorder: Recorder, longest: Delay.Delay) {
     this.queue = queue
     this.messages = messages
     this.ackAll = () => recorder.record({ _tag: "AckAll" })
     this.retryAll = (options) =>
       recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
+    this.within = (transaction) => recorder.within(transaction)
   }
   get body(): never {
     throw wrongHandler("batch", "body")

@@ -11,6 +11,7 @@ import type { Deliveries } from "./deliveries.ts"
 import type { Group, Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
 import { follow } from "./groups.ts"
+import * as Lifecycle from "../Lifecycle.ts"
 import { isWrongHandler } from "./received.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
 import type { Done, Run } from "./runHandler.ts"
@@ -39,7 +40,7 @@ export interface Runs {
 export interface Dependencies extends Pick<Task.Options, "queue" | "longest">, Pick<HandlerRuntime, "readFailure"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
-  readonly deliveries: Pick<Deliveries, "conclude" | "flush" | "keepsPlace" | "settle">
+  readonly deliveries: Pick<Deliveries, "conclude" | "enlist" | "flush" | "keepsPlace" | "settle">
   readonly flow: Pick<Flow, "isStopping">
   readonly progress: { readonly begun: (now: number) => void }
   /** The timers' time, read once per job of the event loop. */
@@ -71,6 +72,10 @@ type Settle = (
   failure: Failure.Failure | undefined,
   mayRerun: boolean
 ) => Settlement.Settlement | undefined
+
+/** A lost message is not rerun, because its redelivery may run at the same time. */
+const isRerunnable = ({ history }: Item, { by }: Acknowledgement.Verdict): boolean =>
+  by === "outcome" && !history.isLost
 
 /** Hoisted, because a closure in the loop would cost every run an allocation, even without groups. */
 const after =
@@ -118,7 +123,7 @@ const counting =
   (deliveries: Dependencies["deliveries"], onFailed: () => void): Deliveries["conclude"] =>
   (item, verdict, failure) => {
     const settlement = deliveries.conclude(item, verdict, failure)
-    if (settlement._tag !== "Ack") onFailed()
+    if (settlement._tag !== "Ack" && !Lifecycle.isEnlisted(item)) onFailed()
     return settlement
   }
 
@@ -132,7 +137,8 @@ const taskOptionsOf = (
     conclude(item, verdict, undefined)
     deliveries.flush()
   },
-  onIgnored: (item, call) => reporter.ignored(item?.delivery, call)
+  onIgnored: (item, call) => reporter.ignored(item?.delivery, call),
+  enlist: deliveries.enlist
 })
 
 /** `onFailed` is called for each message that ends with anything but an ack. */
@@ -178,8 +184,8 @@ export const make = (dependencies: Dependencies, onFailed: () => void): Runs => 
 
   const settle: Settle = (item, verdict, failure, mayRerun) => {
     if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
-    // A lost message is not rerun, because its redelivery may run at the same time.
-    const isOpen = mayRerun && verdict.by === "outcome" && !item.history.isLost
+    if (Lifecycle.isEnlisted(item)) return conclude(item, verdict, failure) // Its transaction may be committed.
+    const isOpen = mayRerun && isRerunnable(item, verdict)
     // An error passed to `message.fail` is reported when its settlement is decided.
     if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
     return isOpen ? undefined : conclude(item, verdict, failure)

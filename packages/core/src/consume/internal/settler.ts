@@ -12,6 +12,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import type { Timer } from "../../runtime/Timers.ts"
+import { isEnlisted } from "../Lifecycle.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
@@ -85,7 +86,7 @@ export const make = (options: Options & Callbacks): Settler => {
     options.onSending(requests)
     underWay++
     const settled = attempt(() => outlet.subscription!.settle(requests))
-    call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
+    call(options, requests, watch === undefined ? settled : watched(watch, requests, settled), (failures, why) => {
       underWay--
       if (failures === undefined) {
         // The closing consumer has interrupted the call: the broker redelivers the messages.
@@ -187,6 +188,16 @@ const call = (
       ? done(undefined)
       : done("died", `the adapter died: ${Cause.pretty(exit.cause)}`)
   })
+}
+
+/** Wraps settlements in telemetry, except for those that only show whether a transaction was committed. */
+const watched = (
+  watch: Watch,
+  requests: ReadonlyArray<Item>,
+  settled: Effect.Effect<ReadonlyArray<SettleFailure>>
+): Effect.Effect<ReadonlyArray<SettleFailure>> => {
+  const visible = requests.some(isEnlisted) ? requests.filter((item) => !isEnlisted(item)) : requests
+  return visible.length === 0 ? settled : watch.settle(visible, settled)
 }
 
 /** Calls a function of an adapter, and turns a thrown error into a defect. `Effect.suspend` does the same but costs more. */

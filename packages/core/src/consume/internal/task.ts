@@ -8,6 +8,8 @@ import type * as Delay from "../../message/Delay.ts"
 import type { Batch, Received } from "../../message/Handler.ts"
 import type { Run } from "./runHandler.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
+import * as Lifecycle from "../Lifecycle.ts"
+import { AlreadySettled } from "../Transaction.ts"
 import type { Group, Item } from "./item.ts"
 import { ReceivedBatch, ReceivedMessage } from "./received.ts"
 
@@ -19,6 +21,8 @@ export interface Options {
   readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
   /** Called for an ignored call, because an earlier one counts; `item` is `undefined` for a call on the whole batch. */
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
+  /** Acks messages in a transaction. Throws what fails at once. */
+  readonly enlist: (items: ReadonlyArray<Item>, transaction: unknown) => Promise<void>
 }
 
 /** The verdicts of messages without a call. */
@@ -93,20 +97,45 @@ export class Task implements Bag.Member {
     }
   }
 
+  within(transaction: unknown, index?: number): Promise<void> {
+    const given = index === undefined ? Array.from(this.items.keys()) : [index]
+    const reached = index === undefined ? given.filter((each) => this.#verdicts?.[each]?._tag !== "Retry") : given
+    const call = index === undefined ? "batch.within" : "message.within"
+    for (const each of this.isClosed ? given : reached) {
+      const by = this.#settledBy(each)
+      const { id } = this.items[each]!.delivery.metadata
+      if (by !== undefined) throw new AlreadySettled({ call, queue: this.#options.queue, id, by })
+    }
+    if (reached.length === 0) return Promise.resolve()
+    return this.#options.enlist(
+      reached.map((each) => this.items[each]!),
+      transaction
+    )
+  }
+
+  #settledBy(index: number): AlreadySettled["by"] | undefined {
+    if (this.isClosed) return "late"
+    if (this.#isEnlisted(index)) return "enlisted"
+    return this.#isUndecided(index) ? undefined : "settled"
+  }
+
   /**
-   * Reports the verdicts that are final after a call on this message. In a group, everything from the first message that is
+   * Reports the verdicts that are final after a call on this message, unless a transaction acks it. In a group, everything from the first message that is
    * not acked waits for the end of the run.
    */
   #report(index: number): void {
     const { group } = this.items[index]!
     if (group === undefined) {
-      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#reportFinal(index)
+      if (Acknowledgement.isFinal(this.#verdicts![index]) && !this.#isEnlisted(index)) this.#reportFinal(index)
       return
     }
     this.#groups ??= byGroup(this.items)
     const messages = this.#groups.get(group)!
-    while (this.#verdicts![messages.indexes[messages.next] ?? -1]?._tag === "Ack")
-      this.#reportFinal(messages.indexes[messages.next++]!)
+    for (; messages.next < messages.indexes.length; messages.next++) {
+      const next = messages.indexes[messages.next]!
+      if (this.#verdicts![next]?._tag !== "Ack" || this.#isEnlisted(next)) return
+      this.#reportFinal(next)
+    }
   }
 
   #reportFinal(index: number): void {
@@ -138,6 +167,10 @@ export class Task implements Bag.Member {
     const verdict = this.#verdicts?.[index]
     if (verdict === undefined) return outcome && uncalled[outcome]
     return Acknowledgement.finalise(verdict, outcome ?? "failure")
+  }
+
+  #isEnlisted(index: number): boolean {
+    return Lifecycle.isEnlisted(this.items[index]!)
   }
 
   #isUndecided(index: number): boolean {

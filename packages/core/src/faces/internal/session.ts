@@ -61,6 +61,8 @@ export interface Session {
   readonly broker: string
   /** Rejects with `ConnectionClosed` if the session closes first. The effect's scope ends before the connections close. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
+  /** Does the same, but throws what fails at once: callers in a synchronous transaction cannot await a rejection. */
+  readonly runHere: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
   /** Starts a worker in its own scope; none starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
@@ -134,9 +136,14 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limi
   const held = Scope.makeUnsafe("parallel")
   const fork = Effect.runForkWith(Context.add(await runtime.context(), Scope.Scope, held))
 
-  const runIn = runner(broker, (effect) => Fiber.runIn(fork(effect), running))
+  const forkIn = <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Fiber.runIn(fork(effect), running)
+  const runIn = runner(broker, forkIn)
   const run: Session["run"] = (effect) =>
     closedAt === undefined ? runIn(effect) : Promise.reject(new ConnectionClosed({ broker }))
+  const runHere: Session["runHere"] = (effect) => {
+    if (closedAt !== undefined) throw new ConnectionClosed({ broker })
+    return Direct.toPromise(effect, forkIn, errorOf(broker))
+  }
 
   // An unreachable broker must not keep the session open.
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
@@ -183,24 +190,28 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limi
     await closing
   }
 
-  return { broker, run, start, sender, workers, closedAt: () => closedAt, close }
+  return { broker, run, runHere, start, sender, workers, closedAt: () => closedAt, close }
 }
 
 /** Runs effects as the runtime would, for a third of the garbage, and without a fiber where possible, such as for sends. */
-const runner =
-  (
-    broker: string,
-    fork: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Fiber.Fiber<A, E>
-  ): Session["run"] =>
-  <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => {
+const runner = (
+  broker: string,
+  fork: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Fiber.Fiber<A, E>
+): Session["run"] => {
+  const toError = errorOf(broker)
+  return <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => {
     const { promise, reject, resolve } = Promise.withResolvers<A>()
     Direct.run<A, E, Broker | Scope.Scope>(effect, fork, (exit) => {
       if (Exit.isSuccess(exit)) resolve(exit.value)
-      // Only the end of the connection interrupts effects here.
-      else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
+      else reject(toError(exit.cause))
     })
     return promise
   }
+}
+
+/** Only the end of the connection interrupts effects here. */
+const errorOf = (broker: string) => (cause: Cause.Cause<unknown>) =>
+  Cause.hasInterruptsOnly(cause) ? new ConnectionClosed({ broker }) : Cause.squash(cause)
 
 /** Starts a worker, unless `closed` fails first. It is among the workers until it is drained. */
 const starter =

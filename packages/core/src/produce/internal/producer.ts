@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Direct from "../../runtime/Direct.ts"
-import { Broker } from "../../port/Broker.ts"
+import { Broker, type Service } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
@@ -37,6 +37,15 @@ export interface Producer<in A> {
     entries: ReadonlyArray<BatchEntry<A>>,
     options?: BatchOptions
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
+  /**
+   * Sends in a transaction of the database that has the queue: the messages exist if and only if the transaction is committed.
+   * `send` then succeeds before the commit, waits for no other send, and has no `publishTimeout`.
+   *
+   * In a synchronous transaction, the codec must be synchronous too.
+   *
+   * @throws BrokerError when the broker has no transactions
+   */
+  readonly within: (transaction: unknown) => Pick<Producer<A>, "send" | "sendBatch">
 }
 
 /** Sends to any queue of a connection. Check arguments first, by `Checks.send` or `Checks.sendBatch`. */
@@ -61,6 +70,8 @@ export interface Sender {
     entries: ReadonlyArray<BatchEntry<A>>,
     options?: BatchOptions
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
+  /** Sends in a transaction. Throws a BrokerError when the broker has none. */
+  readonly within: (transaction: unknown) => Pick<Sender, "send" | "sendBatch">
   /** Succeeds when none of its sends is in flight. */
   readonly ended: Effect.Effect<void>
   /** Fails all of its sends in flight. */
@@ -97,29 +108,35 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
         )
       })
 
-    const sendBatch: Sender["sendBatch"] = (definition, entries, batchOptions) =>
-      Effect.suspend(() => {
-        if (entries.length === 0) return Effect.succeed([])
-        const { encodeMessage } = definition.codec
-        const drafted = encodeMessage === undefined ? definition : Sealing.unsealed(definition)
-        const prepared = attempt(() => {
-          const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
-          return entries.map((entry, index) => {
-            try {
-              return toOutgoing(drafted, entry.body, entry, batchDelay)
-            } catch (error) {
-              throw Checks.ofEntry(entries, index, error)
-            }
-          })
-        }, isSendError)
-        const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
-          const ids = messages.map(({ metadata }) => metadata.id)
-          const published = Effect.as(publish(messages), ids)
-          return ids.length === 1 ? published : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
-        }
-        if (encodeMessage === undefined) return Effect.flatMap(prepared, send)
-        return Effect.flatMap(prepared, (drafts) => sealing.within(encodeMessage, entries, drafts, send))
-      })
+    const sendingBatches =
+      (publish: Service["publish"]): Sender["sendBatch"] =>
+      (definition, entries, batchOptions) =>
+        Effect.suspend(() => {
+          if (entries.length === 0) return Effect.succeed([])
+          const { encodeMessage } = definition.codec
+          const drafted = encodeMessage === undefined ? definition : Sealing.unsealed(definition)
+          const prepared = attempt(() => {
+            const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
+            return entries.map((entry, index) => {
+              try {
+                return toOutgoing(drafted, entry.body, entry, batchDelay)
+              } catch (error) {
+                throw Checks.ofEntry(entries, index, error)
+              }
+            })
+          }, isSendError)
+          const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
+            const ids = messages.map(({ metadata }) => metadata.id)
+            const published = Effect.as(publish(messages), ids)
+            return ids.length === 1
+              ? published
+              : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
+          }
+          if (encodeMessage === undefined) return Effect.flatMap(prepared, send)
+          return Effect.flatMap(prepared, (drafts) => sealing.within(encodeMessage, entries, drafts, send))
+        })
+
+    const sendBatch = sendingBatches(publish)
 
     return {
       accept: (call, queue) => {
@@ -130,12 +147,25 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       send: (definition, body, options = noOptions) =>
         telemetry === undefined && definition.codec.encodeMessage === undefined
           ? sendOne(definition, body, options)
-          : Effect.map(sendBatch(definition, [{ ...options, body }]), ([id]) => id!),
+          : one(sendBatch)(definition, body, options),
       sendBatch,
+      within: (transaction) => {
+        const { publishWithin } = broker
+        if (publishWithin === undefined) throw BrokerErrors.withoutTransactions(capabilities.broker)
+        const publish = (messages: ReadonlyArray<Outgoing.Outgoing>) => publishWithin(transaction, messages)
+        const sendBatch = sendingBatches(Telemetry.publisher(telemetry, capabilities.broker, publish))
+        return { send: one(sendBatch), sendBatch }
+      },
       ended: Effect.andThen(sealing.ended, ended),
       close
     }
   })
+
+/** Sends a message as a batch of one. */
+const one =
+  (sendBatch: Sender["sendBatch"]): Sender["send"] =>
+  (definition, body, options) =>
+    Effect.map(sendBatch(definition, [{ ...options, body }]), ([id]) => id!)
 
 /** Makes messages. `longest` is the longest delay. */
 const outgoing =
@@ -164,11 +194,18 @@ export const make = <A>(
   Effect.flatMap(open(options), (sender) =>
     Effect.map(
       attempt(() => sender.accept("Producer.make", queue), isConfigurationError),
-      (definition) => ({
-        queue: definition.name,
-        sendBatch: (entries, batchOptions) => sender.sendBatch(definition, entries, batchOptions),
-        send: (body, sendOptions) => sender.send(definition, body, sendOptions)
-      })
+      (definition) => {
+        const to = ({ send, sendBatch }: Pick<Sender, "send" | "sendBatch">) => ({
+          sendBatch: (entries: ReadonlyArray<BatchEntry<A>>, batchOptions?: BatchOptions) =>
+            sendBatch(definition, entries, batchOptions),
+          send: (body: A, sendOptions?: SendOptions) => send(definition, body, sendOptions)
+        })
+        return {
+          queue: definition.name,
+          ...to(sender),
+          within: (transaction) => to(sender.within(transaction))
+        }
+      }
     )
   )
 
