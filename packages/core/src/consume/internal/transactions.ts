@@ -14,7 +14,7 @@ import { RolledBack } from "../Transaction.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
 
 /** The end of a run whose transaction was rolled back. */
-export interface Outcome {
+interface Outcome {
   readonly verdict: Acknowledgement.Verdict
   /** `undefined`: the handler has only requested a retry. */
   readonly failure: Failure | undefined
