@@ -12,7 +12,7 @@ export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
     ["watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure))", ""],
     ["runHandler(task, onEnded, task.watched?.within)", "runHandler(task, onEnded)"]
   ],
-  "settler.ts": [["watch === undefined ? settled : watch.settle(requests, settled)", "settled"]],
+  "settler.ts": [["watch === undefined ? settled : watched(watch, requests, settled)", "settled"]],
   "runHandler.ts": [
     ["watched === undefined ? call(task, context) : watched(() => call(task, context))", "call(task, context)"]
   ]

@@ -109,14 +109,14 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "a lost delivery is run again at once",
     file: consume("runs"),
-    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.history.isLost',
-    to: 'const isOpen = mayRerun && verdict.by === "outcome"',
+    from: 'by === "outcome" && !history.isLost',
+    to: 'by === "outcome"',
     was: "A failed run was repeated at once though its delivery was lost by then."
   },
   {
     name: "a run again has the messages that are to be retried",
     file: consume("runs"),
-    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.history.isLost',
+    from: "const isOpen = mayRerun && isRerunnable(item, verdict)",
     to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.history.isLost'
   },
   {
