@@ -8,7 +8,7 @@ import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import { keyOf, type Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
-import type { Population } from "./Population.ts"
+import type { Population, ServiceOf } from "./Population.ts"
 
 type What = Operation["what"]
 
@@ -45,10 +45,10 @@ export const operate = (
   world: World,
   model: Model,
   population: Population,
-  serviceOf: (machine: Machine.Machine) => Broker.Service
+  serviceOf: ServiceOf
 ): (() => number) => {
   const machine = Machine.make(world, "operator", Machine.trueClock)
-  const service = serviceOf(machine)
+  const service = Machine.once(machine, serviceOf(machine))
   let underWay = 0
 
   /** Acts on the world, and returns how long the operation takes. */
@@ -82,7 +82,8 @@ export const operate = (
     }
     const job = jobOf(what)
     if (job === undefined) return void world.after(act(what), () => end(undefined, undefined))
-    machine.run(Effect.provideService(job, Broker.Broker, service)).addObserver((exit) => {
+    const done = Effect.flatMap(service, (broker) => Effect.provideService(job, Broker.Broker, broker))
+    machine.run(done).addObserver((exit) => {
       if (Exit.isSuccess(exit)) return end(exit.value, undefined)
       const error = Exit.findErrorOption(exit)
       end(undefined, error._tag === "Some" ? error.value._tag : "died")

@@ -1,4 +1,5 @@
 /** Reads what brokers do with copies, and before which time no handler may begin them. */
+import { familyOf } from "../../Scenario.ts"
 import { operator } from "./law.ts"
 import type { Bound, CopyLife, DeliveryLife, ProcessLife, Seen, Settling } from "./Lives.ts"
 import type { Registry } from "./registry.ts"
@@ -60,7 +61,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
-    } else if ((why === "restart" && scenario.kind === "lossy") || (why === "lease" && isOpen(life))) {
+    } else if ((why === "restart" && familyOf(scenario) === "lossy") || (why === "lease" && isOpen(life))) {
       copy.bound = copy.written
     }
   }

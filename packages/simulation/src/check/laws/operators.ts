@@ -1,5 +1,5 @@
 import type { History } from "../../History.ts"
-import type { Operation } from "../../Scenario.ts"
+import { familyOf, type Operation } from "../../Scenario.ts"
 import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
 
@@ -86,7 +86,7 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
     return `moved ${count} letters; expected ${what.limit} at most`
   }
-  const present = lives.scenario.kind === "push" ? presentAt(lives, job) : Infinity
+  const present = familyOf(lives.scenario) === "push" ? presentAt(lives, job) : Infinity
   return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
 }
 

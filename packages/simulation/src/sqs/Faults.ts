@@ -1,0 +1,91 @@
+/** Faults of calls of SQS, by the world's rates. */
+import type * as Api from "../servers/sqs/Api.ts"
+import { type AwsError, invalidParameter, named } from "../servers/sqs/AwsError.ts"
+import type * as Faults from "../servers/sqs/Faults.ts"
+import type { Options } from "../servers/sqs/Server.ts"
+import type { Refusal } from "../Scenario.ts"
+import * as Store from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+import * as Names from "./Names.ts"
+import * as Parcels from "./Parcels.ts"
+
+/** The names of calls among the faults. */
+const verbs: Readonly<Record<string, string>> = {
+  ReceiveMessage: "receive",
+  SendMessageBatch: "send",
+  DeleteMessageBatch: "remove",
+  ChangeMessageVisibilityBatch: "hide"
+}
+
+/** Maximum milliseconds of a late message, and until the driver repeats a call. */
+const longest = { late: 30_000, repeats: 1000 }
+
+const throttled = { _tag: "refused", error: "ThrottlingException" } as const
+
+const placeOf = ({ action, client, queue }: Api.Call): string =>
+  `${client} ${verbs[action] ?? action} ${Names.inWorld(queue)}`
+
+/** A connection breaks before the call is done, after it, or on the way of a request that still arrives. */
+const cut = ({ draw }: World, place: string): Faults.Effect => {
+  const at = draw.unit(`${place} cut`)
+  if (at < 0.3) return { _tag: "brokenRequest" }
+  if (at < 0.6) return { _tag: "brokenAnswer" }
+  return { _tag: "late", millis: draw.between(`${place} cut behind`, 0, longest.late) }
+}
+
+/** Makes the faults of calls. */
+export const ofCalls =
+  (world: World, isBusy: () => boolean) =>
+  (call: Api.Call): Faults.Effect | undefined => {
+    const { draw, fault } = world
+    const place = placeOf(call)
+    const late = (): number => (fault("late", place) ? draw.between(`${place} late`, 0, longest.late) : 0)
+    if (isBusy() || fault("busy", place)) return throttled
+    if (fault("cut", place)) return cut(world, place)
+    // The driver repeats no change of visibility.
+    if (call.action !== "ChangeMessageVisibilityBatch" && fault("twice", place))
+      return { _tag: "late", millis: draw.between(`${place} again`, 0, longest.repeats) }
+    if (fault("lostRequest", place)) return { _tag: "lostRequest" }
+    if (fault("lostAnswer", place)) return { _tag: "lostAnswer" }
+    const [millis, answer] = [late(), late()]
+    return millis + answer > 0 ? { _tag: "slow", millis, answer } : undefined
+  }
+
+const errors: Readonly<Record<Refusal["reason"], AwsError>> = {
+  BodyTooLarge: invalidParameter("One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."),
+  Unroutable: named.InvalidMessageContents,
+  AccessRefused: named.KmsAccessDenied
+}
+
+/** Makes the failures of single entries. */
+export const ofEntries =
+  (world: World): NonNullable<Options["refuses"]> =>
+  (call, entry) => {
+    // A producer outside repeats until its message is stored.
+    if (call.client === undefined) return undefined
+    const reason =
+      call.action === "SendMessageBatch"
+        ? Store.refusal(world, Names.inWorld(call.queue), Parcels.fromEntry(entry))
+        : undefined
+    if (reason !== undefined) return errors[reason]
+    return world.fault("busy", `${placeOf(call)} entry`) ? named.ThrottlingException : undefined
+  }
+
+/** How often a receive returns few messages, or in disorder. */
+const chance = 0.5
+
+/** Makes the unkindness of standard queues. */
+export const unkindness =
+  ({ draw, fault }: World): NonNullable<Options["happens"]> =>
+  (what, name) => {
+    const queue = Names.inWorld(name)
+    switch (what) {
+      case "few":
+      case "disorder":
+        return draw.chance(`${what} ${queue}`, chance)
+      case "repeat":
+        return fault("echo", `receive ${queue}`)
+      case "echo":
+        return fault("echo", `remove ${queue}`)
+    }
+  }

@@ -1,0 +1,129 @@
+/**
+ * Writes the history of a simulated SQS. Its facts have the clients and the entries of calls; the activity of processes shows
+ * what an entry is for, at the moment when the process passes it to its driver.
+ */
+import type * as Api from "../servers/sqs/Api.ts"
+import type { Fact, Listener } from "../servers/sqs/Facts.ts"
+import type { Message } from "../servers/sqs/Message.ts"
+import * as Receipts from "../servers/sqs/Receipts.ts"
+import type { Delivery } from "../History.ts"
+import { keyOf, taleOf } from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+import * as Names from "./Names.ts"
+import * as Parcels from "./Parcels.ts"
+
+/** Makes the history of a server. */
+export interface Witness {
+  readonly listen: Listener
+  /** A process passes a call to its driver. */
+  readonly note: (call: Api.Call) => void
+}
+
+/** Why a message has left its queue, in the terms of histories. */
+const reasons = {
+  settled: "settled",
+  purged: "purged",
+  backstop: "backstop",
+  expired: "forgotten",
+  deleted: "deleted",
+  moved: "deleted"
+} as const
+
+const parcelOf = ({ content: { attributes, body } }: Message) =>
+  Parcels.fromEntry({ MessageAttributes: attributes, MessageBody: body })
+
+/** Nothing has happened. `now` is the server's clock. */
+export const make = (world: World, now: () => number): Witness => {
+  const { activity, record } = world
+  /** What entries are for: the settlement that a copy serves, an extension of a lease, a purge. */
+  const served = new WeakMap<Api.Entry, Delivery>()
+  const extending = new WeakSet<Api.Entry>()
+  const purging = new WeakSet<Api.Entry>()
+  /** The deliveries of each message to each process. */
+  const given = new Map<string, Array<Delivery>>()
+  /** Deliveries whose client has returned them. */
+  const returned = new Set<Delivery>()
+
+  /** The delivery that a copy is made for: of those that the process settles, the first one without a copy. */
+  const source = (process: string, entry: Api.Entry): Delivery | undefined => {
+    const key = keyOf(Parcels.fromEntry(entry))
+    if (activity.has("publish", process, key)) return undefined
+    const all = given.get(`${process} ${key}`) ?? []
+    const settled = all.filter((each) => activity.has("settle", process, each))
+    // A client that ends returns what it holds, perhaps as a copy, without a request.
+    return settled.at(-1) ?? all.at(-1)
+  }
+
+  const isExtension = (process: string, { ReceiptHandle = "", VisibilityTimeout = 0 }: Api.Entry): boolean =>
+    VisibilityTimeout > 0 &&
+    (activity.has("extend", process, Receipts.deliveryOf(ReceiptHandle)) || activity.has("browse", process))
+
+  const about = ({ message, queue }: Pick<Fact, "message" | "queue">) => {
+    const parcel = parcelOf(message)
+    return { parcel, copy: message.copy, key: keyOf(parcel), queue: Names.inWorld(queue) }
+  }
+
+  const dueIn = (due: number): number => world.now() + Math.max(0, due - now())
+
+  const changed = (fact: Extract<Fact, { _tag: "Changed" }>): void => {
+    const { copy, key } = about(fact)
+    const { delivery, due, entry } = fact
+    if (entry !== undefined && extending.has(entry)) return void returned.delete(delivery)
+    returned.add(delivery)
+    record({ _tag: "Back", copy, key, delivery, due: dueIn(due), why: "asked" })
+  }
+
+  const listen = (fact: Fact): void => {
+    const { copy, key, parcel, queue } = about(fact)
+    switch (fact._tag) {
+      case "Stored": {
+        const { client: process, due, entry, isNative: native } = fact
+        const of = entry && served.get(entry)
+        record({
+          _tag: "Stored",
+          copy,
+          key,
+          queue,
+          due: dueIn(due),
+          process,
+          of,
+          native,
+          ...taleOf(parcel.metadata)
+        })
+        return
+      }
+      case "HandedOut": {
+        const { client: process = "foreign", delivery, message } = fact
+        const name = `${process} ${key}`
+        given.set(name, [...(given.get(name) ?? []), delivery])
+        return record({ _tag: "HandedOut", copy, key, queue, delivery, process, count: message.receives })
+      }
+      case "Changed":
+        return changed(fact)
+      case "Back": {
+        const { delivery } = fact
+        if (returned.has(delivery)) return
+        return record({ _tag: "Back", copy, key, delivery, due: world.now(), why: "lease" })
+      }
+      case "Gone": {
+        const { delivery, entry, why } = fact
+        const isPurge = entry !== undefined && purging.has(entry)
+        return record({ _tag: "Gone", copy, key, queue, why: isPurge ? "purged" : reasons[why], delivery })
+      }
+    }
+  }
+
+  return {
+    listen,
+    note: ({ action, body: { Entries = [] }, client = "" }) => {
+      for (const entry of Entries) {
+        if (action === "SendMessageBatch") {
+          const of = served.get(entry) ?? source(client, entry)
+          if (of !== undefined) served.set(entry, of)
+        } else if (action === "ChangeMessageVisibilityBatch") {
+          if (isExtension(client, entry)) extending.add(entry)
+        } else if (activity.has("purge", client) && !activity.has("remove", client)) purging.add(entry)
+      }
+    }
+  }
+}
