@@ -3,6 +3,8 @@ import { Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { Fact } from "../History.ts"
 import { type Operation, queue } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
@@ -76,17 +78,18 @@ export const operate = (
   const begin = (what: What, operation: number): void => {
     underWay++
     world.record({ _tag: "Operates", operation, what: what._tag })
-    const end = (count: number | undefined, failed: string | undefined): void => {
+    const end = (ended: Pick<Extract<Fact, { _tag: "Operated" }>, "count" | "failed" | "reason">): void => {
       underWay--
-      world.record({ _tag: "Operated", operation, what: what._tag, count, failed })
+      world.record({ _tag: "Operated", operation, what: what._tag, ...ended })
     }
     const job = jobOf(what)
-    if (job === undefined) return void world.after(act(what), () => end(undefined, undefined))
+    if (job === undefined) return void world.after(act(what), () => end({ count: undefined, failed: undefined }))
     const done = Effect.flatMap(service, (broker) => Effect.provideService(job, Broker.Broker, broker))
     machine.run(done).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) return end(exit.value, undefined)
-      const error = Exit.findErrorOption(exit)
-      end(undefined, error._tag === "Some" ? error.value._tag : "died")
+      if (Exit.isSuccess(exit)) return end({ count: exit.value, failed: undefined })
+      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+      const reason = error !== undefined && "reason" in error ? { reason: error.reason } : {}
+      end({ count: undefined, failed: error?._tag ?? "died", ...reason })
     })
   }
 

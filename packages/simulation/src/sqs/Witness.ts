@@ -6,7 +6,8 @@ import type * as Api from "../servers/sqs/Api.ts"
 import type { Fact, Listener } from "../servers/sqs/Facts.ts"
 import type { Message } from "../servers/sqs/Message.ts"
 import * as Receipts from "../servers/sqs/Receipts.ts"
-import type { Delivery } from "../History.ts"
+import type { Asked, Delivery } from "../History.ts"
+import { queue as work } from "../Scenario.ts"
 import { keyOf, taleOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
@@ -41,17 +42,33 @@ export const make = (world: World, now: () => number): Witness => {
   const purging = new WeakSet<Api.Entry>()
   /** The deliveries of each message to each process. */
   const given = new Map<string, Array<Delivery>>()
+  /** Deliveries that have a copy. */
+  const copied = new Set<Delivery>()
   /** Deliveries whose client has returned them. */
   const returned = new Set<Delivery>()
 
-  /** The delivery that a copy is made for: of those that the process settles, the first one without a copy. */
-  const source = (process: string, entry: Api.Entry): Delivery | undefined => {
+  /** The settlement that was requested last for a delivery. */
+  const askedOf = (delivery: Delivery): Asked | undefined => {
+    const asked = world.history.findLast((entry) => entry._tag === "Asked" && entry.delivery === delivery)
+    return asked?._tag === "Asked" ? asked.settlement : undefined
+  }
+
+  /** Whether the settlement of a delivery may be a copy in a queue. */
+  const maySend = (delivery: Delivery, to: string): boolean => {
+    const { queue = work, tag } = askedOf(delivery) ?? {}
+    return tag !== "Ack" && tag !== "Drop" && queue === to
+  }
+
+  /** The delivery that a copy is made for: of those that the process settles so, the first one without a copy. */
+  const source = (process: string, entry: Api.Entry, queue: string): Delivery | undefined => {
     const key = keyOf(Parcels.fromEntry(entry))
     if (activity.has("publish", process, key)) return undefined
     const all = given.get(`${process} ${key}`) ?? []
-    const settled = all.filter((each) => activity.has("settle", process, each))
+    const settled = all.filter((each) => activity.has("settle", process, each) && maySend(each, queue))
     // A client that ends returns what it holds, perhaps as a copy, without a request.
-    return settled.at(-1) ?? all.at(-1)
+    const found = settled.find((each) => !copied.has(each)) ?? settled[0] ?? all.at(-1)
+    if (found !== undefined) copied.add(found)
+    return found
   }
 
   const isExtension = (process: string, { ReceiptHandle = "", VisibilityTimeout = 0 }: Api.Entry): boolean =>
@@ -115,10 +132,10 @@ export const make = (world: World, now: () => number): Witness => {
 
   return {
     listen,
-    note: ({ action, body: { Entries = [] }, client = "" }) => {
+    note: ({ action, body: { Entries = [] }, client = "", queue }) => {
       for (const entry of Entries) {
         if (action === "SendMessageBatch") {
-          const of = served.get(entry) ?? source(client, entry)
+          const of = served.get(entry) ?? source(client, entry, Names.inWorld(queue))
           if (of !== undefined) served.set(entry, of)
         } else if (action === "ChangeMessageVisibilityBatch") {
           if (isExtension(client, entry)) extending.add(entry)

@@ -8,6 +8,7 @@ import * as SqsDriver from "../servers/sqs/Driver.ts"
 import * as Network from "../servers/sqs/Network.ts"
 import * as Receipts from "../servers/sqs/Receipts.ts"
 import * as Server from "../servers/sqs/Server.ts"
+import type { Scenario } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
@@ -37,6 +38,10 @@ const within = ({ isAlive, perform }: Machine, network: Network.Network, witness
     })
 })
 
+/** As many receives as the version with the most deliveries needs. Versions that need more than their queue allows do not start. */
+const maxReceiveCountOf = ({ versions }: Scenario): number =>
+  Math.max(...versions.map(({ maxDeliveries }) => 2 * maxDeliveries + 5))
+
 /** A broker without queues. */
 export const make = (world: World): Model => {
   const { scenario } = world
@@ -54,9 +59,14 @@ export const make = (world: World): Model => {
     jitter: scenario.latency - latency,
     fault: Faults.ofCalls(world, () => world.now() < busyUntil)
   })
+  const options = {
+    url: `sqs://${server.settings.region}`,
+    visibilityTimeout: scenario.lease,
+    maxReceiveCount: maxReceiveCountOf(scenario)
+  }
   return {
     client: (machine) =>
-      SqsBroker.make({ url: `sqs://${server.settings.region}`, visibilityTimeout: scenario.lease }).pipe(
+      SqsBroker.make(options).pipe(
         Effect.provideService(
           Driver,
           SqsDriver.make(Host.ofProcess(world, machine), within(machine, network, witness), machine.name)
