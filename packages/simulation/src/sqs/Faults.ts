@@ -17,8 +17,11 @@ const verbs: Readonly<Record<string, string>> = {
   ChangeMessageVisibilityBatch: "hide"
 }
 
-/** Maximum milliseconds of a late message, and until the driver repeats a call. */
-const longest = { late: 30_000, repeats: 1000 }
+/** Maximum milliseconds of a late message, until the driver repeats a call, and of a fault. */
+const longest = { late: 30_000, repeats: 1000, fault: 30_000 }
+
+/** The probability that a fault lasts. */
+const lasts = 0.5
 
 const throttled = { _tag: "refused", error: "ThrottlingException" } as const
 
@@ -33,14 +36,13 @@ const cut = ({ draw }: World, place: string): Faults.Effect => {
   return { _tag: "late", millis: draw.between(`${place} cut behind`, 0, longest.late) }
 }
 
-/** Makes the faults of calls. */
-export const ofCalls =
-  (world: World, isBusy: () => boolean) =>
-  (call: Api.Call): Faults.Effect | undefined => {
+/** The fault of one attempt of a call. */
+const ofAttempt =
+  (world: World) =>
+  (call: Api.Call, place: string): Faults.Effect | undefined => {
     const { draw, fault } = world
-    const place = placeOf(call)
     const late = (): number => (fault("late", place) ? draw.between(`${place} late`, 0, longest.late) : 0)
-    if (isBusy() || fault("busy", place)) return throttled
+    if (fault("busy", place)) return throttled
     if (fault("cut", place)) return cut(world, place)
     // The driver repeats no change of visibility.
     if (call.action !== "ChangeMessageVisibilityBatch" && fault("twice", place))
@@ -50,6 +52,26 @@ export const ofCalls =
     const [millis, answer] = [late(), late()]
     return millis + answer > 0 ? { _tag: "slow", millis, answer } : undefined
   }
+
+/**
+ * Makes the faults of calls. Driver and adapter repeat a call that fails: some faults last for all calls of their place, or hardly
+ * any would be seen above them.
+ */
+export const ofCalls = (world: World, isBusy: () => boolean) => {
+  const { draw, isCalm, now } = world
+  const attempt = ofAttempt(world)
+  const lasting = new Map<string, { readonly effect: Faults.Effect; readonly until: number }>()
+  return (call: Api.Call): Faults.Effect | undefined => {
+    if (isBusy()) return throttled
+    const place = placeOf(call)
+    const before = lasting.get(place)
+    if (before !== undefined && now() < before.until && !isCalm()) return before.effect
+    const effect = attempt(call, place)
+    if (effect !== undefined && draw.chance(`${place} lasts`, lasts))
+      lasting.set(place, { effect, until: now() + draw.between(`${place} until`, 0, longest.fault) })
+    return effect
+  }
+}
 
 const errors: Readonly<Record<Refusal["reason"], AwsError>> = {
   BodyTooLarge: invalidParameter("One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."),
