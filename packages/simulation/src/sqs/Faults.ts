@@ -3,7 +3,7 @@ import type * as Api from "../servers/sqs/Api.ts"
 import { type AwsError, invalidParameter, named } from "../servers/sqs/AwsError.ts"
 import type * as Faults from "../servers/sqs/Faults.ts"
 import type { Options } from "../servers/sqs/Server.ts"
-import type { Refusal } from "../Scenario.ts"
+import type { Rates, Refusal } from "../Scenario.ts"
 import * as Store from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
@@ -36,21 +36,29 @@ const cut = ({ draw }: World, place: string): Faults.Effect => {
   return { _tag: "late", millis: draw.between(`${place} cut behind`, 0, longest.late) }
 }
 
+/** A fault of the world, and what it does to a call. */
+interface Found {
+  readonly kind: keyof Rates
+  readonly effect: Faults.Effect
+}
+
 /** The fault of one attempt of a call. */
 const ofAttempt =
   (world: World) =>
-  (call: Api.Call, place: string): Faults.Effect | undefined => {
+  (call: Api.Call, place: string): Found | undefined => {
     const { draw, fault } = world
     const late = (): number => (fault("late", place) ? draw.between(`${place} late`, 0, longest.late) : 0)
-    if (fault("busy", place)) return throttled
-    if (fault("cut", place)) return cut(world, place)
+    if (fault("busy", place)) return { kind: "busy", effect: throttled }
+    if (fault("cut", place)) return { kind: "cut", effect: cut(world, place) }
     // The driver repeats no change of visibility.
-    if (call.action !== "ChangeMessageVisibilityBatch" && fault("twice", place))
-      return { _tag: "late", millis: draw.between(`${place} again`, 0, longest.repeats) }
-    if (fault("lostRequest", place)) return { _tag: "lostRequest" }
-    if (fault("lostAnswer", place)) return { _tag: "lostAnswer" }
+    if (call.action !== "ChangeMessageVisibilityBatch" && fault("twice", place)) {
+      const millis = draw.between(`${place} again`, 0, longest.repeats)
+      return { kind: "twice", effect: { _tag: "late", millis } }
+    }
+    if (fault("lostRequest", place)) return { kind: "lostRequest", effect: { _tag: "lostRequest" } }
+    if (fault("lostAnswer", place)) return { kind: "lostAnswer", effect: { _tag: "lostAnswer" } }
     const [millis, answer] = [late(), late()]
-    return millis + answer > 0 ? { _tag: "slow", millis, answer } : undefined
+    return millis + answer > 0 ? { kind: "late", effect: { _tag: "slow", millis, answer } } : undefined
   }
 
 /**
@@ -58,18 +66,22 @@ const ofAttempt =
  * any would be seen above them.
  */
 export const ofCalls = (world: World, isBusy: () => boolean) => {
-  const { draw, isCalm, now } = world
+  const { draw, isCalm, now, record } = world
   const attempt = ofAttempt(world)
-  const lasting = new Map<string, { readonly effect: Faults.Effect; readonly until: number }>()
+  const lasting = new Map<string, Found & { readonly until: number }>()
   return (call: Api.Call): Faults.Effect | undefined => {
     if (isBusy()) return throttled
     const place = placeOf(call)
     const before = lasting.get(place)
-    if (before !== undefined && now() < before.until && !isCalm()) return before.effect
-    const effect = attempt(call, place)
-    if (effect !== undefined && draw.chance(`${place} lasts`, lasts))
-      lasting.set(place, { effect, until: now() + draw.between(`${place} until`, 0, longest.fault) })
-    return effect
+    if (before !== undefined && now() < before.until && !isCalm()) {
+      const { effect, kind } = before
+      record({ _tag: "Fault", site: `${kind} ${place} lasts`, kind })
+      return effect
+    }
+    const found = attempt(call, place)
+    if (found !== undefined && draw.chance(`${place} lasts`, lasts))
+      lasting.set(place, { ...found, until: now() + draw.between(`${place} until`, 0, longest.fault) })
+    return found?.effect
   }
 }
 

@@ -30,6 +30,9 @@ const reasons = {
   moved: "deleted"
 } as const
 
+/** The weight of a stored copy, above any number of sent ones. */
+const stored = 1000
+
 const parcelOf = ({ content: { attributes, body } }: Message) =>
   Parcels.fromEntry({ MessageAttributes: attributes, MessageBody: body })
 
@@ -42,8 +45,8 @@ export const make = (world: World, now: () => number): Witness => {
   const purging = new WeakSet<Api.Entry>()
   /** The deliveries of each message to each process. */
   const given = new Map<string, Array<Delivery>>()
-  /** Deliveries that have a copy. */
-  const copied = new Set<Delivery>()
+  /** For each delivery that has copies: how many are sent, and many more once one is stored. */
+  const copies = new Map<Delivery, number>()
   /** Deliveries whose client has returned them. */
   const returned = new Set<Delivery>()
 
@@ -59,15 +62,18 @@ export const make = (world: World, now: () => number): Witness => {
     return tag !== "Ack" && tag !== "Drop" && queue === to
   }
 
-  /** The delivery that a copy is made for: of those that the process settles so, the first one without a copy. */
+  const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
+  const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
+
+  /** The delivery that a copy is made for: of those that the process settles so, the one with the fewest copies. */
   const source = (process: string, entry: Api.Entry, queue: string): Delivery | undefined => {
     const key = keyOf(Parcels.fromEntry(entry))
     if (activity.has("publish", process, key)) return undefined
     const all = given.get(`${process} ${key}`) ?? []
     const settled = all.filter((each) => activity.has("settle", process, each) && maySend(each, queue))
     // A client that ends returns what it holds, perhaps as a copy, without a request.
-    const found = settled.find((each) => !copied.has(each)) ?? settled[0] ?? all.at(-1)
-    if (found !== undefined) copied.add(found)
+    const found = settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? all.at(-1)
+    if (found !== undefined) count(found, 1)
     return found
   }
 
@@ -96,6 +102,7 @@ export const make = (world: World, now: () => number): Witness => {
       case "Stored": {
         const { client: process, due, entry, isNative: native } = fact
         const of = entry && served.get(entry)
+        if (of !== undefined) count(of, stored)
         record({
           _tag: "Stored",
           copy,
