@@ -43,12 +43,7 @@ const jobOf = (what: What) => {
 }
 
 /** Runs the scenario's operations; the result counts the running ones. */
-export const operate = (
-  world: World,
-  model: Model,
-  population: Population,
-  serviceOf: ServiceOf
-): (() => number) => {
+export const operate = (world: World, model: Model, population: Population, serviceOf: ServiceOf): (() => number) => {
   const machine = Machine.make(world, "operator", Machine.trueClock)
   const service = Machine.once(machine, serviceOf(machine))
   let underWay = 0

@@ -34,11 +34,7 @@ export interface Population {
 }
 
 /** Runs the scenario's processes. `serviceOf` returns the broker of a process. */
-export const populate = (
-  world: World,
-  start: Start,
-  serviceOf: ServiceOf
-): Population => {
+export const populate = (world: World, start: Start, serviceOf: ServiceOf): Population => {
   const { processes, versions } = world.scenario
   const starting = new Set<Machine.Machine>()
   const running = new Map<string, Running>()
@@ -64,7 +60,9 @@ export const populate = (
       running.set(plan.name, { machine, consumer })
       yield* consumer.done
     })
-    const provided = Effect.flatMap(serviceOf(machine), (broker) => Effect.provideService(program, Broker.Broker, broker))
+    const provided = Effect.flatMap(serviceOf(machine), (broker) =>
+      Effect.provideService(program, Broker.Broker, broker)
+    )
     machine.run(Effect.scoped(provided)).addObserver((exit) => {
       // A supervisor restarts a program that cannot start, or stops itself.
       if (!Exit.isSuccess(exit)) kill(machine)

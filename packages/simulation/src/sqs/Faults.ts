@@ -86,7 +86,9 @@ export const ofCalls = (world: World, isBusy: () => boolean) => {
 }
 
 const errors: Readonly<Record<Refusal["reason"], AwsError>> = {
-  BodyTooLarge: invalidParameter("One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."),
+  BodyTooLarge: invalidParameter(
+    "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
+  ),
   Unroutable: named.InvalidMessageContents,
   AccessRefused: named.KmsAccessDenied
 }

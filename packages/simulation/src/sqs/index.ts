@@ -28,7 +28,11 @@ const numberOf = ({ receipt }: Delivery.Delivery): number =>
   Receipts.deliveryOf((receipt as { readonly handle: string }).handle) // as the adapter makes them
 
 /** The network as a process has it: it makes no calls and hears no answers once it is dead, and none while it stands still. */
-const within = ({ isAlive, perform }: Machine, network: Network.Network, witness: Witness.Witness): Network.Network => ({
+const within = (
+  { isAlive, perform }: Machine,
+  network: Network.Network,
+  witness: Witness.Witness
+): Network.Network => ({
   ...network,
   attempt: (call, client, timeout) =>
     new Promise((resolve) => {

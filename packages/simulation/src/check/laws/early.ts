@@ -7,7 +7,12 @@ import { decidedAt, slack } from "../internal/timing.ts"
  * Milliseconds by which a handler may be early because clocks differ: the running process's clock is ahead, or the clock that
  * wrote the time is behind. If the broker shows its own time, a publisher that is ahead is corrected.
  */
-const tolerance = ({ scenario }: Lives, { measured = [], process, since }: Bound, runs: ProcessLife, at: number): number => {
+const tolerance = (
+  { scenario }: Lives,
+  { measured = [], process, since }: Bound,
+  runs: ProcessLife,
+  at: number
+): number => {
   const ahead = Math.max(...[runs, ...measured].map(({ clock }) => clock.mostAhead(since, at)))
   const written = process === undefined ? 0 : process.clock.leastAhead(since, at)
   return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))

@@ -81,7 +81,10 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   const { count = 0, failed } = ended
   if (failed !== undefined) {
     // A job that could not begin has done nothing, and reports that.
-    const isExcused = isTroubled(lives, job, () => true) || (failed === "BrokerError" && isCutBefore(lives, job)) || isMissing(lives, job)
+    const isExcused =
+      isTroubled(lives, job, () => true) ||
+      (failed === "BrokerError" && isCutBefore(lives, job)) ||
+      isMissing(lives, job)
     return failed === "died" || !isExcused
       ? `failed with ${failed}; expected it to continue with the other letters`
       : undefined

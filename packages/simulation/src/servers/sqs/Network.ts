@@ -58,7 +58,11 @@ export interface Options {
 }
 
 /** Connects a server. */
-export const make = (host: Host, server: Server, { fault = () => undefined, jitter = 0, latency = 5 }: Options = {}): Network => {
+export const make = (
+  host: Host,
+  server: Server,
+  { fault = () => undefined, jitter = 0, latency = 5 }: Options = {}
+): Network => {
   const faults = Faults.make()
   const exchanges = new Set<Exchange>()
   const calls: Record<string, number> = {}

@@ -91,7 +91,10 @@ const methods = (env: Env, receipts: Receipts.Receipts): Readonly<Record<string,
 }
 
 /** Makes a server without queues. */
-export const make = (host: Host, { happens = () => false, listen = () => {}, refuses = () => undefined, ...options }: Options = {}): Server => {
+export const make = (
+  host: Host,
+  { happens = () => false, listen = () => {}, refuses = () => undefined, ...options }: Options = {}
+): Server => {
   const settings = { ...defaults, ...options }
   const queues = new Map<string, Queue>()
   const woken = new Set<Queue>()
