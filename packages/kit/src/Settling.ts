@@ -5,7 +5,7 @@
  * When to use: in an adapter, for the `settle` of its subscriptions. The adapter contributes what its broker does: which command
  * a settlement becomes, and how commands are carried out.
  */
-import { Broker, type BrokerError, Direct, EventLoop, type Outgoing } from "@requeue/core/port"
+import { Broker, type BrokerError, Direct, type Outgoing } from "@requeue/core/port"
 import * as Exit from "effect/Exit"
 
 /** Settles a delivery by a copy: the copy is stored, then the delivery is acked. */
@@ -101,21 +101,14 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
     const settled = once<C>((each, failure) => (failure === undefined ? succeed(each) : fail(each, failure)))
     // The settlement has succeeded, whatever becomes of the ack. But a broker that rejects acks would redeliver forever.
     const acked = once<C>((each, failure) => (failure?.fate === "rejected" ? fail(each, failure) : succeed(each)))
-    const copy = (copies: ReadonlyArray<Claim<K>>): void => {
-      const acks: Array<Claim<C>> = []
-      // Together, because one call of the broker may ack many.
-      const writeAcks = EventLoop.atEndOfJob(() => carryOut(acks.splice(0), acked))
-      const copied = once<K>((each, failure) => {
-        const { instead } = each.command
-        if (failure === undefined) {
-          stored?.(each)
-          acks.push(claimed(each, ack))
-          writeAcks()
-        } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
-        else fail(each, failure)
-      })
-      publish(copies, copied)
-    }
+    const copied = once<K>((each, failure) => {
+      const { instead } = each.command
+      if (failure === undefined) {
+        stored?.(each)
+        carryOut([claimed(each, ack)], acked)
+      } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
+      else fail(each, failure)
+    })
 
     const commands: Array<Claim<C>> = []
     const copies: Array<Claim<K>> = []
@@ -131,7 +124,7 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
       else commands.push(claimed(request, command))
     }
     if (commands.length > 0) carryOut(commands, settled)
-    if (copies.length > 0) copy(copies)
+    if (copies.length > 0) publish(copies, copied)
     end()
   }
 

@@ -159,7 +159,7 @@ export const subscribe = async (
 }
 
 /** Takes every message out of a channel and answers their bodies. It waits for messages in flight or deferred. */
-export const drain = async (channel: Channel): Promise<ReadonlyArray<string>> => {
+const drain = async (channel: Channel): Promise<ReadonlyArray<string>> => {
   const { http, name, topic } = channel
   const bodies: Array<string> = []
   const { isOver, socket } = await subscribe(channel, 100, ({ body, id }, send) => {

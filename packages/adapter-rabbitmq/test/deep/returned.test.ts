@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Schedule from "effect/Schedule"
 import { assert, describe, test } from "vitest"
-import { RabbitMqNative } from "../../src/index.ts"
 import { shared } from "../real/server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
 import { on, queueName, until } from "../world.ts"
@@ -130,20 +129,5 @@ describe("messages that nothing tells apart, while what they are copied into is 
         yield* allSeen([queue, letters, `${prefix}.v1.q.undelivered`], all, seen)
       })
     )
-  )
-})
-
-test("of sends with one id to an exchange that leads nowhere, each is rejected", async () => {
-  const [queue, exchange] = [queueName("nowhere"), queueName("headers")]
-  const exchanges = { [exchange]: { type: "headers" } }
-  await on({ url, exchanges }, () =>
-    Effect.gen(function* () {
-      const producer = yield* Producer.make<string>(queue)
-      const send = producer.send("x", { id: "same", native: RabbitMqNative.make({ exchange, routingKey: "" }) })
-      const sends = Array.from({ length: 20 }, () => Effect.flip(send))
-      const errors = yield* Effect.all(sends, { concurrency: "unbounded" })
-      const reasons = errors.map((error) => ("reason" in error ? error.reason : error._tag))
-      assert.deepStrictEqual(new Set(reasons), new Set(["Unroutable"]))
-    })
   )
 })

@@ -110,9 +110,6 @@ export const has = async (sqs: SQS, queue: string, ...numbers: readonly [number,
   return [ready, inFlight, delayed].every((number, index) => number === numbers[index])
 }
 
-/** How many messages of a queue consumers have. */
-export const inFlight = async (sqs: SQS, queue: string): Promise<number> => (await counts(sqs, queue)).inFlight
-
 /** All of it. */
 export const left = async (sqs: SQS, queue: string): Promise<number> => {
   const { delayed, inFlight, ready } = await counts(sqs, queue)

@@ -65,7 +65,7 @@ test("facts balance: each stored copy is gone once, and is back or gone once aft
   const of = (tag: Facts.Fact["_tag"]) => facts.filter(({ _tag }) => _tag === tag)
   const copies = (tag: Facts.Fact["_tag"]) => of(tag).map(({ message }) => message.copy)
   assert.isAtLeast(copies("Stored").length, ids.length)
-  assert.deepStrictEqual(copies("Gone").toSorted(), copies("Stored").toSorted())
+  assert.sameMembers(copies("Gone"), copies("Stored"))
   const open = new Map<number, number>()
   for (const fact of facts) {
     if (fact._tag === "HandedOut") {

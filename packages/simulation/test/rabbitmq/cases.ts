@@ -1,55 +1,12 @@
-/** Cases of what only the RabbitMQ adapter has, each on a simulated server with settings of its own. */
+/** Cases of what only the RabbitMQ adapter has. */
 import { RabbitMqNative, type RabbitMqOptions } from "@requeue/adapter-rabbitmq"
-import { Driver } from "@requeue/adapter-rabbitmq/driver"
 import { type Case, Check, Wait } from "@requeue/conformance"
-import { Backoff, Broker, BrokerError, Consumer, RetryPolicy } from "@requeue/core"
-import { Outgoing } from "@requeue/core/port"
+import { Backoff, type BrokerError, Consumer, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
-import * as Host from "../../src/servers/Host.ts"
-import { make as makeDriver } from "../../src/servers/rabbitmq/Driver.ts"
-import { type Options, Server } from "../../src/servers/rabbitmq/Server.ts"
-import { Adapter } from "./harness.ts"
-
-interface World {
-  readonly server: Server
-  readonly broker: Broker.Service
-  /** Publishes a message. */
-  readonly send: (
-    queue: string,
-    id: string,
-    more?: Partial<Outgoing.Outgoing>
-  ) => Effect.Effect<void, BrokerError.BrokerError>
-}
-
-/** Makes a case on a server and a broker with these settings. */
-const test = (
-  name: string,
-  [server, options]: readonly [Options, RabbitMqOptions.Options],
-  body: (world: World) => Effect.Effect<void, unknown, Broker.Broker | Scope.Scope>
-): Case.Case => ({
-  name,
-  group: "rabbitmq",
-  run: Effect.gen(function* () {
-    const { RabbitMqBroker } = Option.getOrThrow(yield* Effect.serviceOption(Adapter))
-    const simulated = new Server(yield* Host.make, server)
-    const { driver } = makeDriver(simulated)
-    const broker = yield* Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
-    const send: World["send"] = (queue, id, more = {}) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        broker.publish([
-          {
-            ...Outgoing.make({ queue, id, body: Buffer.from(JSON.stringify(id)), headers: {}, delay: 0 }, now),
-            ...more
-          }
-        ])
-      )
-    yield* Effect.provideService(body({ server: simulated, broker, send }), Broker.Broker, broker)
-  })
-})
+import * as Limits from "./limits.ts"
+import { test } from "./Own.ts"
 
 const reasonOf = (result: Result.Result<void, BrokerError.BrokerError>) =>
   Result.isSuccess(result) ? "sent" : result.failure.reason
@@ -69,6 +26,36 @@ const failing = (queue: string, delay: number) =>
     )
     return runs
   })
+
+/** Fails twice by the policy, once with a delay of the handler's own, and then for good, in this topology. */
+const life = (topology: RabbitMqOptions.Options["topology"], options: RabbitMqOptions.Options = {}) =>
+  test(
+    `a life through ${topology}, ${options.queueType ?? "quorum"}`,
+    [{}, { topology, ...options }],
+    ({ send, server }) =>
+      Effect.gen(function* () {
+        const clock = yield* Clock.Clock
+        const now = () => clock.currentTimeMillisUnsafe()
+        const runs: Array<{ readonly attempts: number; readonly at: number }> = []
+        const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.linear(500) })
+        yield* Consumer.start<string>("orders", { retry }, (message) => {
+          runs.push({ attempts: message.attempts, at: now() })
+          return message.attempts === 3 ? message.retry({ delay: 730 }) : Effect.fail(new Error("no"))
+        })
+        const begun = now()
+        yield* send("orders", "a", { delay: 600 })
+        const letters = () => server.vhost.queues.get("orders.dlq")?.counts.ready
+        yield* Wait.until("the dead letter", () => letters() === 1)
+        Check.equal(
+          "attempts",
+          runs.map(({ attempts }) => attempts),
+          [1, 2, 3, 4]
+        )
+        const waits = runs.map(({ at }, index) => at - (runs[index - 1]?.at ?? begun))
+        const early = [600, 500, 1000, 730].filter((delay, index) => waits[index]! < delay)
+        Check.equal("early", early, [])
+      })
+  )
 
 /** Bytes of a header that is larger than a small frame. */
 const large = 9000
@@ -130,10 +117,31 @@ export const cases: ReadonlyArray<Case.Case> = [
       const runs = yield* failing("orders", 300)
       yield* send("orders", "a")
       yield* Wait.until("all runs of the first", () => runs.length === 4)
-      server.vhost.deleteExchange("requeue.v1.deliver")
+      server.vhost.exchanges.delete("requeue.v1.deliver")
       yield* Effect.sleep("1 minute")
       yield* send("orders", "b")
       yield* Wait.until("all runs of the second", () => runs.length === 8, 60_000)
     })
-  )
+  ),
+  test("publishers wait while an alarm lasts, and acks do not", [{}, {}], ({ send, server }) =>
+    Effect.gen(function* () {
+      let runs = 0
+      yield* Consumer.start<string>("orders", { retry: RetryPolicy.make() }, () => void runs++)
+      server.alarm("low on memory")
+      // The server blocks the connection after the next publication.
+      yield* send("orders", "a")
+      yield* Wait.until("the first run", () => runs === 1)
+      const second = yield* Effect.result(send("orders", "b"))
+      Check.equal("during the alarm", reasonOf(second), "Throttled")
+      server.alarm(undefined)
+      yield* send("orders", "c")
+      yield* Wait.until("the last run", () => runs >= 2)
+      yield* Wait.until("all acks", () => server.vhost.queues.get("orders")?.counts.unsettled === 0)
+    })
+  ),
+  ...(["ladder", "levels", "perMessageTtl", "perMessageTtlShared", "perDelayQueue", "waitLoop", "native"] as const).map(
+    (topology) => life(topology)
+  ),
+  ...(["ladder", "levels"] as const).map((topology) => life(topology, { queueType: "classic" })),
+  ...Limits.cases
 ]

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import type { Fact } from "../../src/servers/sqs/Facts.ts"
-import { on, type World } from "./world.ts"
+import { ids, no, on, type World } from "./world.ts"
 
 /** Runs a program on a queue `q`, and returns the facts in short. */
 const facts = async (program: (world: World) => Effect.Effect<unknown>): Promise<ReadonlyArray<string>> => {
@@ -92,4 +92,31 @@ test("a message that SQS moves, purges or drops is gone, and says why", async ()
       "Gone 5 q expired"
     ]
   )
+})
+
+test("the same seed gives the same facts at the same times, with faults, retries and three processes", async () => {
+  const story = async (): Promise<ReadonlyArray<string>> => {
+    const seen: Array<string> = []
+    let clock = () => 0
+    const listen = ({ _tag: tag, message, queue }: Fact): void =>
+      void seen.push(`${clock()} ${tag} ${message.copy} ${queue}`)
+    await on({ listen, happens: (what) => what === "disorder" }, ({ broker, consume, lose, now, send, untilEmpty }) =>
+      Effect.gen(function* () {
+        clock = now
+        const one = yield* broker()
+        yield* send(one, "q", ids(30))
+        lose("DeleteMessageBatch", "reset", { times: 3, every: 2 })
+        lose("ReceiveMessage", "silence", { times: 2, every: 3 })
+        for (const process of [one, yield* broker(), yield* broker()])
+          yield* consume(process, "q", [], { concurrency: 4, retryDelay: 2000 }, ({ attempts }) =>
+            attempts === 1 ? no : Effect.sleep(300)
+          )
+        yield* untilEmpty("q")
+      })
+    )
+    return seen
+  }
+  const first = await story()
+  assert.isAbove(first.length, 100)
+  assert.deepStrictEqual(await story(), first)
 })

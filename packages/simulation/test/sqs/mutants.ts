@@ -41,10 +41,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "calls.deleteMessages(deletes.map(handleOf))",
-    replacement: `calls.deleteMessages(
-        deletes.filter(({ settlement: { _tag } }) => _tag !== "DeadLetter").map(handleOf)
-      )`
+    text: "if (copied.length > 0) deleteCopied()",
+    replacement: "for (const each of copied.splice(0)) each.done(each.claim)"
   },
   {
     name: "does not extend leases",

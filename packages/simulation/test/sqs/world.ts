@@ -6,6 +6,7 @@ import { Broker, Consumer, type Event, type Handler, RetryPolicy } from "@requeu
 import { Metadata, type Settlement } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import * as Api from "../../src/servers/sqs/Api.ts"
@@ -38,7 +39,7 @@ export const no = Effect.fail(new Error("no"))
 export const ids = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, index) => `m${index}`)
 
 /** The id of a message in its metadata, or else SQS's. */
-export const idOf = ({ content, id }: Message): string =>
+const idOf = ({ content, id }: Message): string =>
   Metadata.decode(content.attributes["requeue"]?.StringValue ?? "")?.id ?? id
 
 /** Waits for a condition. */
@@ -160,6 +161,7 @@ export const on = <A>(
 ): Promise<A> =>
   Effect.runPromise(
     VirtualTime.run(Effect.scoped(Effect.flatMap(make(options), program))).pipe(
+      Random.withSeed("world"),
       Effect.provideService(References.MinimumLogLevel, "None")
     )
   )

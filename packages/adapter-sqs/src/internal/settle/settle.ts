@@ -1,5 +1,5 @@
 /** Carries out settlements: deletes, hides and copies messages in batches. */
-import { type BoundedMap, type Broker, BrokerError, type Delivery } from "@requeue/core/port"
+import { type BoundedMap, type Broker, BrokerError, type Delivery, EventLoop } from "@requeue/core/port"
 import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
@@ -35,17 +35,20 @@ const lost = (queue: string, detail: string): BrokerError.BrokerError =>
 
 const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
 
+const isAck = ({ settlement: { _tag } }: Broker.SettleRequest): boolean => _tag === "Ack" || _tag === "Drop"
+
 /** Claims a delivery whose visibility timeout has not ended. */
 const claiming =
   ({ calls, fork, now, onEnd, queue, settled }: Dependencies) =>
-  ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
+  (request: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
+    const { delivery } = request
     const receipt = receiptOf(delivery)
     if (receipt.isSettling) return lost(queue, "the delivery was already settled")
     receipt.isSettling = true
     if (!isExpired(receipt, now())) return undefined
     onEnd(delivery, "returned")
     // The message may still be in the queue, so the delete is tried, although SQS reports success in any case.
-    const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
+    const isDone = isAck(request) || settled.has(receipt.messageId)
     if (isDone) fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS redelivers the message")
   }
@@ -83,6 +86,19 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     fork(Effect.map(call, (errors) => claims.forEach((claim, index) => done(claim, errors[index]))))
   }
 
+  const copied: Array<{ claim: Settling.Claim<DirectCommand>; done: Settling.Done<DirectCommand> }> = []
+  // Copies are stored together, so one call deletes their originals.
+  const deleteCopied = EventLoop.atEndOfJob(() => {
+    for (const [done, some] of Map.groupBy(copied.splice(0), (each) => each.done)) {
+      deleteAll(
+        some.map(({ claim }) => claim),
+        done
+      )
+    }
+  })
+  const deleteAll = (claims: ReadonlyArray<Settling.Claim<DirectCommand>>, done: Settling.Done<DirectCommand>): void =>
+    end(claims, done, calls.deleteMessages(claims.map(handleOf)))
+
   return Settling.make<DirectCommand, CopyCommand>({
     claim: claiming(env),
     release: releasing(env),
@@ -93,11 +109,13 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       const hides: Array<{ claim: Settling.Claim<DirectCommand>; handle: string; seconds: number }> = []
       for (const claim of claims) {
         const { command: each } = claim
-        if (each._tag === "Delete") deletes.push(claim)
+        if (each._tag === "Delete" && !isAck(claim)) copied.push({ claim, done })
+        else if (each._tag === "Delete") deletes.push(claim)
         else if (each._tag === "Hide") hides.push({ claim, handle: handleOf(claim), seconds: each.seconds })
         else done(claim, each._tag === "Refuse" ? each.error : undefined)
       }
-      end(deletes, done, calls.deleteMessages(deletes.map(handleOf)))
+      if (copied.length > 0) deleteCopied()
+      deleteAll(deletes, done)
       end(
         hides.map(({ claim }) => claim),
         done,

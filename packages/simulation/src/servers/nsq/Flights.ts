@@ -31,7 +31,7 @@ export interface Client {
 }
 
 /** A message in flight. Times are in milliseconds since the epoch. */
-export interface Flight {
+interface Flight {
   readonly message: Message
   readonly client: Client
   readonly delivery: Facts.Delivery

@@ -11,7 +11,7 @@ import type { Session } from "./Session.ts"
 import * as Wire from "./Wire.ts"
 
 /** The client's end of a connection. */
-export interface Link {
+interface Link {
   readonly write: (command: Command) => void
   /** Closes the connection after what was written. */
   readonly end: () => void
@@ -22,17 +22,17 @@ export interface Link {
 }
 
 /** Events on the client's end. */
-export interface Ends {
+interface Ends {
   readonly arrived: (frame: Frame) => void
   /** nsqd, or the network, has closed the connection. Not called after `drop`. */
   readonly closed: () => void
 }
 
 /** The effect of a fault on a command: see `Harness.Failure`. `refused` is for publishes. */
-export type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
+type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its command, or has happened. */
-export interface Fault {
+interface Fault {
   readonly happened: () => boolean
   /** Takes it back; a late answer arrives. */
   readonly end: () => void

@@ -12,7 +12,7 @@ import type { Host } from "../Host.ts"
 import { type Flags, queueScanRefreshInterval } from "./Flags.ts"
 
 /** The scans of one channel. */
-export interface Scanned {
+interface Scanned {
   /** Calls `scan` at the first scan of this channel at which this time has come. */
   readonly until: (due: number) => void
   readonly end: () => void

@@ -15,9 +15,12 @@ import type { ConfirmChannel } from "@requeue/adapter-rabbitmq/driver"
 import type { Sent } from "./Faults.ts"
 import * as Fields from "./Fields.ts"
 import * as Frames from "./Frames.ts"
-import type { Properties } from "./Message.ts"
-import { format, Refusal } from "./Refusal.ts"
+import { propertiesOf } from "./Options.ts"
+import * as Receiving from "./Receiving.ts"
+import { format, type Refusal } from "./Refusal.ts"
+import { type Request, Requests } from "./Requests.ts"
 import type { Frame } from "./Server.ts"
+import * as Declaring from "./Declaring.ts"
 import type { Delivery } from "./Deliveries.ts"
 import type { Ends, Session } from "./Session.ts"
 
@@ -41,40 +44,8 @@ class IllegalOperationError extends Error {
 }
 
 type Got = Exclude<Awaited<ReturnType<ConfirmChannel["get"]>>, false>
-type Message = Parameters<Parameters<ConfirmChannel["consume"]>[1]>[0]
-type Done = NonNullable<Parameters<ConfirmChannel["publish"]>[4]>
-
-interface Request {
-  readonly method: string
-  readonly sent: Sent
-  readonly run: (session: Session) => unknown
-  readonly after: (session: Session, answer: unknown) => void
-  readonly resolve: (answer: never) => void
-  readonly reject: (error: Error) => void
-}
 
 const nothing = () => {}
-const texts = ["contentType", "contentEncoding", "correlationId", "replyTo", "messageId", "type", "userId", "appId"]
-
-const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
-
-/** The properties that the driver writes. It refuses texts that are too long. */
-const propertiesOf = (options: Readonly<Record<string, unknown>>): Properties => {
-  for (const name of texts) {
-    const value = options[name]
-    if (value === undefined || (typeof value === "string" && Buffer.byteLength(value) < 256)) continue
-    throw new TypeError(`Field '${name}' is the wrong type; must be a string (up to 255 chars)`)
-  }
-  const { deliveryMode, expiration, persistent, priority, timestamp } = options
-  return {
-    ...Object.fromEntries(texts.map((name) => [name, options[name]])),
-    deliveryMode: persistent === undefined ? Number(deliveryMode ?? 1) : persistent === true ? 2 : 1,
-    expiration: expiration === undefined ? undefined : String(expiration),
-    priority: numberOf(priority),
-    timestamp: numberOf(timestamp)
-  }
-}
-
 /** A channel. */
 export class DriverChannel extends EventEmitter implements ConfirmChannel {
   /** The members that the adapter's writer reads, with the driver's names. */
@@ -85,14 +56,22 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
       Record<number, { readonly buffer: { readonly write: (frames: Buffer, run?: () => void) => boolean } }>
     >
   }
-  unconfirmed: Array<Done> = []
+  readonly unconfirmed: Array<Receiving.Done> = []
+  readonly consumers = new Map<string, (message: Receiving.Message) => void>()
+  readonly assertQueue: ConfirmChannel["assertQueue"]
+  readonly checkQueue: ConfirmChannel["checkQueue"]
+  readonly deleteQueue: ConfirmChannel["deleteQueue"]
+  readonly purgeQueue: ConfirmChannel["purgeQueue"]
+  readonly bindQueue: ConfirmChannel["bindQueue"]
+  readonly unbindQueue: ConfirmChannel["unbindQueue"]
+  readonly assertExchange: ConfirmChannel["assertExchange"]
+  readonly checkExchange: ConfirmChannel["checkExchange"]
+  readonly deleteExchange: ConfirmChannel["deleteExchange"]
   readonly #link: Link
   readonly #ends: Ends
-  readonly #consumers = new Map<string, (message: Message) => void>()
   #session: Session | undefined
-  #requests: Array<Request> = []
+  readonly #requests: Requests
   #state: "open" | "closing" | "closed" = "open"
-  #firstUnconfirmed = 1
   #consumed = ""
 
   constructor(link: Link, number: number) {
@@ -106,7 +85,18 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
       return true
     }
     this.connection = { frameMax: link.frameMax, channels: { [number]: { buffer: { write } } } }
-    this.#ends = this.#makeEnds()
+    this.#ends = Receiving.make(this, link.answer, () => this.#state === "open", link.arrived)
+    this.#requests = new Requests((request) => this.#write(request))
+    const declaring = Declaring.make((method, sent, run) => this.#ask(method, sent, run))
+    this.assertQueue = declaring.assertQueue
+    this.checkQueue = declaring.checkQueue
+    this.deleteQueue = declaring.deleteQueue
+    this.purgeQueue = declaring.purgeQueue
+    this.bindQueue = declaring.bindQueue
+    this.unbindQueue = declaring.unbindQueue
+    this.assertExchange = declaring.assertExchange
+    this.checkExchange = declaring.checkExchange
+    this.deleteExchange = declaring.deleteExchange
     this.on("error", nothing)
     // Before all listeners of the adapter, except those that it prepends.
     this.on("close", () => {
@@ -121,53 +111,6 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     if (confirms) await this.#ask<void>("ConfirmSelect", other, (session) => session.selectConfirms())
     return this
   }
-
-  assertQueue: ConfirmChannel["assertQueue"] = (name = "", options = {}) => {
-    const { arguments: given = {}, autoDelete = false, durable = true, exclusive = false } = options
-    const args = Fields.decode(Fields.encode(given))
-    return this.#ask("QueueDeclare", { name: "declare", about: name }, (session) =>
-      session.declareQueue(name, { durable, exclusive, autoDelete, arguments: args })
-    )
-  }
-
-  checkQueue: ConfirmChannel["checkQueue"] = (name) =>
-    this.#ask("QueueDeclare", { name: "declare", about: name }, (session) => session.checkQueue(name))
-
-  deleteQueue: ConfirmChannel["deleteQueue"] = (name, { ifEmpty = false, ifUnused = false } = {}) =>
-    this.#ask("QueueDelete", other, (session) => session.deleteQueue(name, { isEmpty: ifEmpty, isUnused: ifUnused }))
-
-  purgeQueue: ConfirmChannel["purgeQueue"] = (name) =>
-    this.#ask("QueuePurge", other, (session) => session.purgeQueue(name))
-
-  bindQueue: ConfirmChannel["bindQueue"] = (queue, source, key, args = {}) =>
-    this.#ask("QueueBind", { name: "declare", about: queue }, (session) => {
-      session.bind({ queue, source, key, arguments: args })
-      return {}
-    })
-
-  unbindQueue: ConfirmChannel["unbindQueue"] = (queue, source, key, args = {}) =>
-    this.#ask("QueueUnbind", other, (session) => {
-      session.unbind({ queue, source, key, arguments: args })
-      return {}
-    })
-
-  assertExchange: ConfirmChannel["assertExchange"] = (exchange, type, { arguments: args = {}, durable = true } = {}) =>
-    this.#ask("ExchangeDeclare", { name: "declare", about: exchange }, (session) => {
-      session.declareExchange(exchange, type, { durable, arguments: args })
-      return { exchange }
-    })
-
-  checkExchange: ConfirmChannel["checkExchange"] = (exchange) =>
-    this.#ask("ExchangeDeclare", { name: "declare", about: exchange }, (session) => {
-      session.checkExchange(exchange)
-      return {}
-    })
-
-  deleteExchange: ConfirmChannel["deleteExchange"] = (exchange) =>
-    this.#ask("ExchangeDelete", other, (session) => {
-      session.deleteExchange(exchange)
-      return {}
-    })
 
   prefetch: ConfirmChannel["prefetch"] = (count) =>
     this.#ask("BasicQos", other, (session) => {
@@ -184,7 +127,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
       (session) => session.consume(queue, { consumerTag, exclusive, priority }),
       // The caller's function is known before the first message arrives.
       (_, { begin, consumerTag: tag }: ReturnType<Session["consume"]>) => {
-        this.#link.answer(() => this.#consumers.set(tag, onMessage))
+        this.#link.answer(() => this.consumers.set(tag, onMessage))
         begin()
       }
     )
@@ -194,14 +137,14 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     const cancelled = await this.#ask<{ consumerTag: string }>("BasicCancel", other, (session) =>
       session.cancel(consumerTag)
     )
-    this.#consumers.delete(consumerTag)
+    this.consumers.delete(consumerTag)
     return cancelled
   }
 
   get: ConfirmChannel["get"] = async (queue, { noAck = false } = {}) => {
     const delivery = await this.#ask<Delivery | undefined>("BasicGet", other, (session) => session.get(queue, noAck))
     if (delivery === undefined) return false
-    return this.#message(delivery, {}) as unknown as Got // It has the members that the adapter reads.
+    return Receiving.toMessage(delivery, {}) as unknown as Got // It has the members that the adapter reads.
   }
 
   ack: ConfirmChannel["ack"] = ({ fields: { deliveryTag } }, isMultiple = false) =>
@@ -224,7 +167,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     routingKey: string,
     content: Buffer,
     options: Parameters<ConfirmChannel["publish"]>[3] = {},
-    done: Done = nothing
+    done: Receiving.Done = nothing
   ): boolean {
     const { headers = {}, mandatory = false, ...others } = options as Readonly<Record<string, unknown>> // All are optional.
     const table = Fields.encode(Object(headers))
@@ -260,7 +203,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   end(): void {
     if (this.#state === "closed") return
     this.#state = "closed"
-    for (const { reject } of this.#requests.splice(0)) reject(new Error("Channel ended, no reply will be forthcoming"))
+    this.#requests.end()
     this.#link.released(this)
     this.emit("close")
   }
@@ -291,83 +234,26 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     run: (session: Session) => unknown,
     after: (session: Session, answer: never) => void = nothing
   ): Promise<A> {
-    return new Promise<A>((resolve, reject) => {
+    return new Promise<A>((resolve) => {
       this.#check()
-      this.#requests.push({ method, sent, run, after: after as Request["after"], resolve, reject }) // It gets what `run` returns.
-      if (this.#requests.length === 1) this.#next()
+      resolve(this.#requests.add({ method, sent, run, after }))
     })
   }
 
-  #next(): void {
-    const request = this.#requests[0]
-    if (request === undefined) return
-    const { after, method, resolve, run, sent } = request
+  #write({ after, method, run, sent }: Request): void {
     this.#link.send(sent, () =>
       this.#carryOut(method, (session) => {
         const answer = run(session)
-        this.#link.answer(() => {
-          if (this.#state !== "open") return
-          this.#requests.shift()
-          this.#next()
-          resolve(answer as never) // The caller gets what `run` returns.
-        })
-        after(session, answer)
+        this.#link.answer(() => this.#state === "open" && this.#requests.answered(answer))
+        after(session, answer as never) // It gets what `run` returns.
       })
     )
   }
 
-  #message({ content, deliveryTag, exchange, properties, redelivered, routingKey, table }: Delivery, fields: object) {
-    return {
-      content,
-      fields: { deliveryTag, redelivered, exchange, routingKey, ...fields },
-      properties: { ...properties, headers: table === undefined ? undefined : Fields.decode(table), table }
-    }
-  }
-
-  #makeEnds(): Ends {
-    const { answer, arrived } = this.#link
-    const toClient = (arrive: () => void) => answer(() => this.#state === "open" && arrive())
-    return {
-      delivered: (consumerTag, delivery) =>
-        toClient(() => {
-          const message = this.#message(delivery, { consumerTag })
-          arrived(message, delivery)
-          this.#consumers.get(consumerTag)?.(message as unknown as Message) // It has the members that the adapter reads.
-        }),
-      returned: ({ content, exchange, properties, routingKey, table }) =>
-        toClient(() => {
-          const fields = { replyCode: 312, replyText: "NO_ROUTE", exchange, routingKey }
-          const headers = table === undefined ? undefined : Fields.decode(table)
-          this.emit("return", { fields, content, properties: { ...properties, headers } })
-        }),
-      confirmed: (sequence, isStored) =>
-        toClient(() => {
-          const done = this.unconfirmed[sequence - this.#firstUnconfirmed]
-          this.unconfirmed.shift()
-          this.#firstUnconfirmed++
-          done?.(isStored ? null : new Error("message nacked"), {})
-        }),
-      cancelled: (consumerTag) =>
-        toClient(() => {
-          this.#consumers.get(consumerTag)?.(null)
-          this.#consumers.delete(consumerTag)
-        }),
-      closed: (refusal) => answer(() => this.#closed(refusal))
-    }
-  }
-
-  #closed(refusal: Refusal): void {
-    if (this.#state !== "open") return
-    const request = this.#requests[0]
-    const text = format(refusal)
-    if (request !== undefined && refusal.method === request.method) {
-      this.#requests.shift()
-      request.reject(new Error(`Operation failed: ${request.method}; ${text}`))
-    } else if (request !== undefined) {
-      this.#requests.shift()
-      request.reject(new Error(`Channel closed by server: ${text}`))
-    }
-    this.emit("error", new Error(`Channel closed by server: ${text}`))
+  /** The server has closed the channel. */
+  closed(refusal: Refusal): void {
+    this.#requests.refused(refusal)
+    this.emit("error", new Error(`Channel closed by server: ${format(refusal)}`))
     this.end()
   }
 }

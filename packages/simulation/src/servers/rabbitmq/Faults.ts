@@ -7,10 +7,10 @@ export interface Sent {
 }
 
 /** The fate of a frame. After a loss the connection breaks. */
-export type Kind = "lostRequest" | "lostAnswer" | "lateAnswer"
+type Kind = "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its frame. */
-export interface Armed {
+interface Armed {
   readonly kind: Kind
   readonly concerns: (sent: Sent) => boolean
   hasHappened: boolean

@@ -166,7 +166,7 @@ interface Entry {
 }
 
 /** Returns the entries of a table without its size. */
-export const entries = (table: Buffer): ReadonlyArray<Entry> => {
+const entries = (table: Buffer): ReadonlyArray<Entry> => {
   const found: Array<Entry> = []
   for (let at = 0; at < table.length; ) {
     const start = at + 1 + table.readUInt8(at)

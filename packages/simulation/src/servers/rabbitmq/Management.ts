@@ -65,7 +65,7 @@ export const make = ({ host, vhost }: Server): Management => {
         return queue && ofQueue(queue)
       }
       case "exchanges":
-        return [...vhost.exchanges.values()].map(({ arguments: args, name: exchange, type }) => ({
+        return vhost.exchanges.all.map(({ arguments: args, name: exchange, type }) => ({
           name: exchange,
           type,
           arguments: args
@@ -73,7 +73,7 @@ export const make = ({ host, vhost }: Server): Management => {
       case "bindings":
         return [
           ...[...vhost.queues.keys()].map((queue) => ({ source: "", queue, key: queue, arguments: {} })),
-          ...vhost.bindings
+          ...vhost.exchanges.bindings
         ].map(({ arguments: args, key, queue, source }) => ({
           source,
           destination: queue,

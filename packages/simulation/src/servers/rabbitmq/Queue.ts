@@ -20,37 +20,14 @@
  */
 import type { Host } from "../Host.ts"
 import * as DeadLetters from "./DeadLetters.ts"
-import type * as Fields from "./Fields.ts"
+import type { Declaration, Fact, Return } from "./Fact.ts"
 import type { Entry } from "./Entry.ts"
 import type { Message, Reason } from "./Message.ts"
 import { type Receiver, Receivers } from "./Receivers.ts"
-import type { Settings, Type } from "./Settings.ts"
+import type { Settings } from "./Settings.ts"
 import * as Version from "./Version.ts"
 import { Waiting } from "./Waiting.ts"
-
-/** Why a message is returned: its consumer failed, or released it. */
-export type Return = "failed" | "released"
-
-/** A change of an entry. */
-export type Fact =
-  | { readonly _tag: "Stored" | "HandedOut" | "Back"; readonly queue: string; readonly entry: Entry }
-  | {
-      readonly _tag: "Gone"
-      readonly queue: string
-      readonly entry: Entry
-      readonly why: "settled" | "purged" | "deleted" | Reason
-    }
-
-/** The declaration of a queue. */
-export interface Declaration {
-  readonly name: string
-  readonly type: Type
-  readonly arguments: Fields.Table
-  readonly isDurable: boolean
-  readonly isAutoDelete: boolean
-  /** The connection that alone may use it. Default: none. */
-  readonly owner: object | undefined
-}
+import * as WakeUp from "./WakeUp.ts"
 
 interface Env {
   readonly host: Host
@@ -75,8 +52,8 @@ export class Queue {
   readonly #consumers = new Receivers()
   readonly #letters: DeadLetters.DeadLetters<readonly [Entry, Reason]>
   #isServing = false
-  #timer: { readonly at: number; readonly cancel: () => void } | undefined
-  #unusedTimer: (() => void) | undefined
+  readonly #timer: WakeUp.WakeUp
+  readonly #unused: WakeUp.WakeUp
   isDeleted = false
 
   constructor(declaration: Declaration, env: Env) {
@@ -85,6 +62,8 @@ export class Queue {
     this.createdAt = env.host.now()
     this.#waiting = new Waiting(({ message }) => Math.min(message.properties.priority ?? 0, env.settings().maxPriority))
     this.#letters = DeadLetters.make(env.host, ([{ message }, reason]) => env.send(message, reason, env.settings()))
+    this.#timer = WakeUp.make(env.host, () => this.serve())
+    this.#unused = WakeUp.make(env.host, env.expire)
     this.touch()
   }
 
@@ -119,11 +98,9 @@ export class Queue {
 
   /** The queue is used: the time until it expires starts again. */
   touch(): void {
-    this.#unusedTimer?.()
-    this.#unusedTimer = undefined
-    const { expires } = this.#env.settings()
-    if (expires === Infinity || this.#consumers.size > 0 || this.isDeleted) return
-    this.#unusedTimer = this.#env.host.after(expires, this.#env.expire)
+    const { host, settings } = this.#env
+    const isUsed = this.#consumers.size > 0 || this.isDeleted
+    this.#unused.at(isUsed ? Infinity : host.now() + settings().expires)
   }
 
   /** Stores a message; false if the queue is full. */
@@ -223,8 +200,8 @@ export class Queue {
     for (const entry of [...this.#waiting.all, ...this.#unsettled.keys()]) this.#gone(entry, "deleted")
     this.#unsettled.clear()
     this.#letters.end()
-    this.#timer?.cancel()
-    this.#unusedTimer?.()
+    this.#arm()
+    this.touch()
     this.#consumers.cancel()
   }
 
@@ -299,14 +276,6 @@ export class Queue {
   /** Wakes up when the head expires, or a delayed message is due. */
   #arm(): void {
     const at = Math.min(this.#waiting.head?.expiresAt ?? Infinity, ...this.#waiting.dueTimes)
-    if (this.#timer?.at === at) return
-    this.#timer?.cancel()
-    this.#timer = undefined
-    if (at === Infinity || this.isDeleted) return
-    const cancel = this.#env.host.after(Math.max(0, at - this.#env.host.now()), () => {
-      this.#timer = undefined
-      this.serve()
-    })
-    this.#timer = { at, cancel }
+    this.#timer.at(this.isDeleted ? Infinity : at)
   }
 }

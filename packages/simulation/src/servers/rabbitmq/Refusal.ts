@@ -1,7 +1,7 @@
 /** Refusals of the server: it closes a channel or a connection, with a code and a text. */
 
 /** The names of the reply codes. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
-export const names = {
+const names = {
   311: "CONTENT_TOO_LARGE",
   312: "NO_ROUTE",
   320: "CONNECTION_FORCED",

@@ -12,7 +12,7 @@
 import type { Host } from "../Host.ts"
 import * as Faults from "./Faults.ts"
 import type { Entry } from "./Entry.ts"
-import type { Fact } from "./Queue.ts"
+import type { Fact } from "./Fact.ts"
 import { Refusal } from "./Refusal.ts"
 import { type Ends, Session } from "./Session.ts"
 import type { Type } from "./Settings.ts"

@@ -13,10 +13,12 @@
  */
 import type { Host } from "../Host.ts"
 import { type Consumer, Deliveries, type Delivery } from "./Deliveries.ts"
-import type { Queue, Return } from "./Queue.ts"
+import type { Return } from "./Fact.ts"
+import type { Queue } from "./Queue.ts"
+import { stripped } from "./Exchanges.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
-import { type Flags, type Publication, stripped, type Vhost } from "./Vhost.ts"
+import type { Flags, Publication, Vhost } from "./Vhost.ts"
 
 /** The frames that the server sends on a channel without a request. */
 export interface Ends {
@@ -61,19 +63,19 @@ export class Session {
   }
 
   unbind(binding: Binding): void {
-    this.#env.vhost.unbind(binding)
+    this.#env.vhost.exchanges.unbind(binding)
   }
 
   declareExchange(name: string, type: string, flags: Flags): void {
-    this.#env.vhost.declareExchange(name, type, flags)
+    this.#env.vhost.exchanges.declare(name, type, flags.durable, flags.arguments)
   }
 
   checkExchange(name: string): void {
-    this.#env.vhost.exchange(name)
+    this.#env.vhost.exchanges.check(name)
   }
 
   deleteExchange(name: string): void {
-    this.#env.vhost.deleteExchange(name)
+    this.#env.vhost.exchanges.delete(name)
   }
 
   declareQueue(name: string, flags: Flags) {

@@ -6,29 +6,21 @@
  * | CR and LF in the names of declared queues and exchanges are removed | `strip_cr_lf` in `rabbit_channel.erl` |
  * | names that begin with `amq.` are reserved | https://www.rabbitmq.com/docs/queues#names |
  * | a durable queue without a type gets the virtual host's default type | https://www.rabbitmq.com/docs/vhosts#default-queue-type |
- * | an exchange without a route passes messages to its alternate exchange | https://www.rabbitmq.com/docs/ae |
  * | CC and BCC are further routing keys; BCC is removed | https://www.rabbitmq.com/docs/sender-selected |
  * | a dead letter is published again, with its death; one in a cycle is dropped | https://www.rabbitmq.com/docs/dlx |
  */
 import type { Host } from "../Host.ts"
 import * as Equivalence from "./Equivalence.ts"
+import * as Exchanges from "./Exchanges.ts"
 import * as Fields from "./Fields.ts"
 import * as Message from "./Message.ts"
 import * as Policies from "./Policies.ts"
-import { type Declaration, type Fact, Queue } from "./Queue.ts"
+import type { Declaration, Fact } from "./Fact.ts"
+import { Queue } from "./Queue.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
-import * as Routing from "./Routing.ts"
 import * as Settings from "./Settings.ts"
 import * as Version from "./Version.ts"
-
-/** An exchange. */
-export interface Exchange {
-  readonly name: string
-  readonly type: string
-  readonly isDurable: boolean
-  readonly arguments: Fields.Table
-}
 
 /** The flags and arguments of a declaration. */
 export interface Flags {
@@ -55,31 +47,20 @@ interface Env {
   readonly onFact: (fact: Fact) => void
 }
 
-const types = ["direct", "fanout", "topic", "headers"]
-const predeclared = [...types.map((type) => [`amq.${type}`, type] as const), ["amq.match", "headers"] as const]
-
-/** Removes what the server removes from names in declarations. */
-export const stripped = (name: string): string => name.replaceAll(/[\r\n]/g, "")
-
 const textsOf = (value: unknown): ReadonlyArray<string> => (Array.isArray(value) ? value.map(String) : [])
 
 /** A virtual host. */
 export class Vhost {
   readonly queues = new Map<string, Queue>()
-  readonly exchanges = new Map<string, Exchange>()
+  readonly exchanges: Exchanges.Exchanges
   readonly policies: Policies.Policies = { user: new Map(), operator: new Map() }
-  readonly #bindings = new Map<string, Array<Binding>>()
   readonly #env: Env
   #entries = 0
   #generated = 0
 
   constructor(env: Env) {
     this.#env = env
-    for (const [name, type] of predeclared) this.exchanges.set(name, { name, type, isDurable: true, arguments: {} })
-  }
-
-  get bindings(): ReadonlyArray<Binding> {
-    return [...this.#bindings.values()].flat()
+    this.exchanges = new Exchanges.Exchanges(env.version, (name) => this.nameOf("exchange", name))
   }
 
   /** The definition of the policies for a queue. */
@@ -120,15 +101,8 @@ export class Vhost {
     )
   }
 
-  /** An existing exchange; `undefined` for the default exchange. */
-  exchange(name: string): Exchange | undefined {
-    const found = this.exchanges.get(name)
-    if (found === undefined && name !== "") throw new Refusal(404, `no ${this.nameOf("exchange", name)}`)
-    return found
-  }
-
   declareQueue(given: string, flags: Flags, owner: object): Queue {
-    const name = given === "" ? `amq.gen-${++this.#generated}` : stripped(given)
+    const name = given === "" ? `amq.gen-${++this.#generated}` : Exchanges.stripped(given)
     const object = this.nameOf("queue", name)
     const isDefault = flags.durable && !flags.exclusive && !flags.autoDelete
     const type: unknown = flags.arguments["x-queue-type"] ?? (isDefault ? this.#env.defaultQueueType : "classic")
@@ -184,57 +158,20 @@ export class Vhost {
     if (queue === undefined) return 0
     const { ready } = queue.counts
     this.queues.delete(name)
-    for (const [source, bindings] of this.#bindings)
-      this.#bindings.set(
-        source,
-        bindings.filter((binding) => binding.queue !== name)
-      )
+    this.exchanges.unbindAll(name)
     queue.delete()
     return ready
   }
 
-  declareExchange(given: string, type: string, flags: Flags): void {
-    const name = stripped(given)
-    if (name === "") throw new Refusal(403, "operation not permitted on the default exchange")
-    const unknown = Version.isAtLeast(this.#env.version, "4.0.0") ? 406 : 503
-    if (!types.includes(type)) throw new Refusal(unknown, `unknown exchange type '${type}'`)
-    const known = this.exchanges.get(name)
-    const object = this.nameOf("exchange", name)
-    if (known === undefined) {
-      if (name.startsWith("amq.")) throw new Refusal(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
-      this.exchanges.set(name, { name, type, isDurable: flags.durable, arguments: flags.arguments })
-      return
-    }
-    Equivalence.property("type", object, type, known.type)
-    Equivalence.property("durable", object, flags.durable, known.isDurable)
-    Equivalence.args(["alternate-exchange"], object, flags.arguments, known.arguments)
-  }
-
-  deleteExchange(name: string): void {
-    if (name === "") throw new Refusal(403, "operation not permitted on the default exchange")
-    this.exchanges.delete(name)
-    this.#bindings.delete(name)
-  }
-
   bind(binding: Binding, owner: object): void {
-    if (binding.source === "") throw new Refusal(403, "operation not permitted on the default exchange")
+    Exchanges.checkSource(binding)
     this.queue(binding.queue, owner)
-    this.exchange(binding.source)
-    const bindings = this.#bindings.get(binding.source) ?? []
-    if (!bindings.some((each) => isSame(each, binding))) this.#bindings.set(binding.source, [...bindings, binding])
-  }
-
-  unbind(binding: Binding): void {
-    const bindings = this.#bindings.get(binding.source) ?? []
-    this.#bindings.set(
-      binding.source,
-      bindings.filter((each) => !isSame(each, binding))
-    )
+    this.exchanges.bind(binding)
   }
 
   /** Publishes a message. Returns how many queues it reached, and whether all of them have stored it. */
   publish({ content, exchange, properties, routingKey, table }: Publication) {
-    this.exchange(exchange)
+    this.exchanges.check(exchange)
     Equivalence.checkExpiration(properties.expiration)
     const headers = table === undefined ? {} : Fields.decode(table)
     const keys = [routingKey, ...textsOf(headers["CC"])] as const
@@ -255,23 +192,13 @@ export class Vhost {
   }
 
   /** The queues that an exchange passes a message to. */
-  #route(name: string, keys: ReadonlyArray<string>, headers: Fields.Table, seen = new Set<string>()): Array<Queue> {
-    if (name === "") return [...new Set(keys)].flatMap((key) => this.queues.get(key) ?? [])
-    const exchange = this.exchanges.get(name)
-    if (exchange === undefined || seen.has(name)) return []
-    const found = (this.#bindings.get(name) ?? []).filter((binding) =>
-      keys.some((key) => Routing.matches(exchange.type, binding, key, headers))
-    )
-    const queues = [...new Set(found.map(({ queue }) => queue))].flatMap((queue) => this.queues.get(queue) ?? [])
-    const alternate = exchange.arguments["alternate-exchange"]
-    return queues.length > 0 || typeof alternate !== "string"
-      ? queues
-      : this.#route(alternate, keys, headers, seen.add(name))
+  #route(...request: Parameters<Exchanges.Exchanges["route"]>): ReadonlyArray<Queue> {
+    return this.exchanges.route(...request).flatMap((name) => this.queues.get(name) ?? [])
   }
 
   #deadLetter(message: Message.Message, from: string, reason: Message.Reason, settings: Settings.Settings): boolean {
     const { deadLetterExchange: exchange, deadLetterRoutingKey: key } = settings
-    if (exchange === undefined || (exchange !== "" && !this.exchanges.has(exchange))) return false
+    if (exchange === undefined || !this.exchanges.has(exchange)) return false
     const dead = Message.dies(message, from, reason, Math.floor(this.#env.host.now() / 1000))
     const letter: Message.Message = { ...dead, exchange, routingKeys: key === undefined ? dead.routingKeys : [key] }
     const headers = letter.table === undefined ? {} : Fields.decode(letter.table)
@@ -282,8 +209,3 @@ export class Vhost {
     return targets.length > 0 && open.map((queue) => queue.publish(letter)).every(Boolean)
   }
 }
-
-const isSame = (one: Binding, other: Binding): boolean =>
-  one.queue === other.queue &&
-  one.key === other.key &&
-  JSON.stringify(one.arguments) === JSON.stringify(other.arguments)

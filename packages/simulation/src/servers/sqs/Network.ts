@@ -18,7 +18,7 @@ import type { Server } from "./Server.ts"
 export type Failure = AwsError | "reset" | "refused" | "silence" | "closed"
 
 /** The result of one attempt. */
-export type Outcome = Result.Result<object, Failure>
+type Outcome = Result.Result<object, Failure>
 
 /** An attempt under way. */
 interface Exchange {

@@ -21,7 +21,7 @@ import * as Store from "./Store.ts"
 const pause = 60_000
 
 /** The ARN of the dead-letter queue that a queue names; empty if it names none. */
-export const targetOf = (attributes: QueueRules.Attributes): string =>
+const targetOf = (attributes: QueueRules.Attributes): string =>
   String(Api.jsonOf(attributes["RedrivePolicy"])["deadLetterTargetArn"] ?? "")
 
 /** Whether a dead-letter queue allows a source. */

@@ -48,7 +48,7 @@ const failed = ({
   `${Code.replace("AWS.SimpleQueueService.", "")}: ${Message.replace(/Value \S+ for/, "Value V for").replace(/handle "\S+"/, "handle")}`
 
 /** The calls of one row. */
-export const make = ({ driver: { client, deleteQueue, wait }, name }: Contract.Bench<Sqs>) => {
+const make = ({ driver: { client, deleteQueue, wait }, name }: Contract.Bench<Sqs>) => {
   let queues = 0
   const nameOf = (suffix: string) => `${name(`q${++queues}`)}${suffix}`
   const create = (
