@@ -16,6 +16,7 @@ import * as Faults from "./Faults.ts"
 import * as Host from "./Host.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
+import * as Purposes from "./Purposes.ts"
 import * as Witness from "./Witness.ts"
 
 /** Minimum milliseconds of one way over the network. */
@@ -31,13 +32,13 @@ const numberOf = ({ receipt }: Delivery.Delivery): number =>
 const within = (
   { isAlive, perform }: Machine,
   network: Network.Network,
-  witness: Witness.Witness
+  purposes: Purposes.Purposes
 ): Network.Network => ({
   ...network,
   attempt: (call, client, timeout) =>
     new Promise((resolve) => {
       if (!isAlive()) return
-      witness.note(call)
+      purposes.note(call)
       void network.attempt(call, client, timeout).then((outcome) => perform(() => resolve(outcome)))
     })
 })
@@ -50,10 +51,10 @@ const maxReceiveCountOf = ({ versions }: Scenario): number =>
 export const make = (world: World): Model => {
   const { scenario } = world
   const host = Host.ofServer(world)
-  const witness = Witness.make(world, host.now)
+  const purposes = Purposes.make(world)
   let busyUntil = 0
   const server = Server.make(host, {
-    listen: witness.listen,
+    listen: Witness.make(world, host.now, purposes),
     happens: Faults.unkindness(world),
     refuses: Faults.ofEntries(world),
     countsAge
@@ -73,7 +74,7 @@ export const make = (world: World): Model => {
       SqsBroker.make(options).pipe(
         Effect.provideService(
           Driver,
-          SqsDriver.make(Host.ofProcess(world, machine), within(machine, network, witness), machine.name)
+          SqsDriver.make(Host.ofProcess(world, machine), within(machine, network, purposes), machine.name)
         ),
         Effect.map((service) => ({ ...service, numberOf }))
       ),

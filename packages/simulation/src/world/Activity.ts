@@ -1,4 +1,4 @@
-/** What each process does at its port now. Servers do not know it: they see calls. */
+/** Activity: the open calls of each process at its port. Servers do not know them: they see the calls of a driver. */
 
 /** A call of the port. `remove` is a browser's; `browse` lasts as long as the browser. */
 export type What = "settle" | "extend" | "remove" | "purge" | "publish" | "browse"

@@ -57,47 +57,21 @@ export interface Options {
   readonly fault?: (call: Api.Call) => Faults.Effect | undefined
 }
 
-/** Connects a server. */
-export const make = (
-  host: Host,
-  server: Server,
-  { fault = () => undefined, jitter = 0, latency = 5 }: Options = {}
-): Network => {
-  const faults = Faults.make()
-  const exchanges = new Set<Exchange>()
-  const calls: Record<string, number> = {}
-  let downUntil = Number.NEGATIVE_INFINITY
-  let underWay = 0
+/** Carries the answer to a call, which takes `longer` milliseconds more. */
+type Way = (call: Api.Call, run: () => void, longer?: number) => void
 
-  const way = ({ action, client }: Api.Call): number => latency + jitter * host.random(`${client} ${action}`)
-  /** Continues a request later. */
-  const carry = (delay: number, run: () => void): void => {
-    underWay++
-    host.after(delay, () => {
-      underWay--
-      run()
-    })
-  }
-
-  const endAll = (failure: Failure, isMeant: (exchange: Exchange) => boolean = () => true): void => {
-    for (const exchange of exchanges) if (isMeant(exchange)) exchange.end(failure)
-  }
-
-  /** Does what a request that has arrived asks for. */
-  const serve = (call: Api.Call, { end, finish }: Exchange): void => {
-    calls[call.action] = (calls[call.action] ?? 0) + 1
-    const effect = faults.take(call) ?? fault(call)
-    const travel = (run: () => void, longer = 0): void => void host.after(way(call) + longer, run)
-    const breaks = (): void => travel(() => end("reset"))
-    const handle = (longer = 0): void =>
-      server.handle(
-        call,
-        (reply) => {
-          if (effect?._tag === "brokenAnswer") breaks()
-          else if (effect?._tag !== "lostAnswer") travel(() => finish(reply), longer)
-        },
-        effect
-      )
+/** Makes a function that does what a request that has arrived asks for. `carry` continues it later. */
+const serving =
+  (server: Server, travel: Way, carry: (delay: number, run: () => void) => void) =>
+  (call: Api.Call, { end, finish }: Exchange, effect: Faults.Effect | undefined): void => {
+    const breaks = (): void => travel(call, () => end("reset"))
+    const handle = (longer = 0): void => {
+      const answer = (reply: Api.Reply): void => {
+        if (effect?._tag === "brokenAnswer") breaks()
+        else if (effect?._tag !== "lostAnswer") travel(call, () => finish(reply), longer)
+      }
+      server.handle(call, answer, effect)
+    }
     switch (effect?._tag) {
       case "lostRequest":
         return
@@ -111,6 +85,34 @@ export const make = (
       default:
         handle()
     }
+  }
+
+/** Connects a server. */
+export const make = (
+  host: Host,
+  server: Server,
+  { fault = () => undefined, jitter = 0, latency = 5 }: Options = {}
+): Network => {
+  const faults = Faults.make()
+  const exchanges = new Set<Exchange>()
+  const calls: Record<string, number> = {}
+  let downUntil = Number.NEGATIVE_INFINITY
+  let underWay = 0
+
+  const way = ({ action, client }: Api.Call): number => latency + jitter * host.random(`${client} ${action}`)
+  const travel: Way = (call, run, longer = 0) => void host.after(way(call) + longer, run)
+  const carry = (delay: number, run: () => void): void => {
+    underWay++
+    host.after(delay, () => {
+      underWay--
+      run()
+    })
+  }
+
+  const serve = serving(server, travel, carry)
+
+  const endAll = (failure: Failure, isMeant: (exchange: Exchange) => boolean = () => true): void => {
+    for (const exchange of exchanges) if (isMeant(exchange)) exchange.end(failure)
   }
 
   return {
@@ -139,7 +141,10 @@ export const make = (
           // A request whose connection has broken on its way does not arrive.
           if (!exchanges.has(exchange)) return
           if (host.now() < downUntil) end("refused")
-          else serve(call, exchange)
+          else {
+            calls[call.action] = (calls[call.action] ?? 0) + 1
+            serve(call, exchange, faults.take(call) ?? fault(call))
+          }
         })
       })
   }
