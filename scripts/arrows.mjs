@@ -49,6 +49,11 @@ const rooms = [
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
   // A checker that shared code with the core would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
+  // A kind of worlds in which the adapter itself runs.
+  {
+    files: /^packages\/simulation\/src\/sqs\//,
+    may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-sqs(\/driver)?$)/
+  },
   {
     files: /^packages\/simulation\/src\//,
     may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$)|@requeue\/adapter-(nsq|rabbitmq|sqs)\/driver$)/

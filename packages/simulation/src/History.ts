@@ -177,13 +177,14 @@ export type Fact =
     }
   // Operators.
   | { readonly _tag: "Operates"; readonly operation: number; readonly what: string }
-  /** `failed` is the error's name; `count` how many letters the operation reports as moved or removed. */
+  /** `failed` is the error's name, `reason` that of a broker's error; `count` how many letters the operation reports as moved or removed. */
   | {
       readonly _tag: "Operated"
       readonly operation: number
       readonly what: string
       readonly count: number | undefined
       readonly failed: string | undefined
+      readonly reason?: string
     }
   // Faults.
   /** `site` names the fault, to make it again or leave it out. */

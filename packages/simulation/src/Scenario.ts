@@ -3,11 +3,23 @@
  * make a run, always the same.
  */
 
-/** The kinds of brokers. Each has its model, which keeps the promises of its kind and no more. */
-export type Kind = "push" | "lease" | "lossy"
+/** The families of brokers: what they promise, and no more. */
+export type Family = "push" | "lease" | "lossy"
+
+/** The kinds of brokers. Those with the name of a family have a model of it; the others are simulated servers below real adapters. */
+export type Kind = Family | "sqs"
+
+/** The families of all kinds. */
+const families: Readonly<Record<Kind, Family>> = { push: "push", lease: "lease", lossy: "lossy", sqs: "lease" }
+
+/** The family of a kind. */
+export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
+
+/** The kinds of brokers that worlds have by default. */
+export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
 
 /** All kinds of brokers. */
-export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
+export const every: ReadonlyArray<Kind> = [...kinds, "sqs"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [

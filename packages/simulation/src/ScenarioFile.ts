@@ -110,7 +110,7 @@ const Operation = strict({
 const File = strict({
   format: Schema.Literal(format),
   seed: whole(0),
-  kind: Schema.Literals(Scenario.kinds),
+  kind: Schema.Literals(Scenario.every),
   latency: between(0.1, longest),
   lease: Millis,
   versions: list(Version).check(Schema.isMinLength(1)),

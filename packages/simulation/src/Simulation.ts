@@ -64,8 +64,9 @@ export const run = async (
   { bodyOf, problem = () => undefined, start }: Subject = scripted
 ): Promise<History> => {
   const world = World.make(scenario)
-  const model = modelOf(world)
-  const serviceOf = (machine: Machine) => observed(world, machine, model.client(machine))
+  const model = await modelOf(world)
+  const serviceOf = (machine: Machine) =>
+    Effect.map(model.client(machine), (client) => observed(world, machine, client))
   let hopeless: Problem | undefined
   const starting: Population.Start = (...args) =>
     Effect.tapCause(
@@ -73,7 +74,7 @@ export const run = async (
       (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
     )
   const population = Population.populate(world, starting, serviceOf)
-  const sends = Senders.send(world, model, bodyOf)
+  const sends = Senders.send(world, model, serviceOf, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
@@ -97,7 +98,7 @@ const soon = setImmediate
 /** Real turns of the event loop, in which promises continue: the world's time does not pass. */
 const turn = (): Promise<void> => new Promise((resolve) => void soon(resolve))
 
-const modelOf = (world: World.World): Model => {
+const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
     case "push":
       return Push.make(world)
@@ -105,6 +106,11 @@ const modelOf = (world: World.World): Model => {
       return Lease.make(world)
     case "lossy":
       return Lossy.make(world)
+    case "sqs": {
+      // Programs that do not use the adapter need not have it.
+      const { make } = await import("./sqs/index.ts")
+      return make(world)
+    }
   }
 }
 

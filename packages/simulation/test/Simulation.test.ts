@@ -1,17 +1,39 @@
 /** Runs of the whole world. */
 import { assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
 import * as Generate from "../src/Generate.ts"
-import { kinds } from "../src/Scenario.ts"
+import { every } from "../src/Scenario.ts"
 import * as Simulation from "../src/Simulation.ts"
+
+/** The histories of seeds, from a process of its own. */
+const elsewhere = async (kind: string, seeds: ReadonlyArray<number>): Promise<ReadonlyArray<unknown>> => {
+  const script = new URL("histories.ts", import.meta.url).pathname
+  const args = ["--conditions=@requeue/source", script, kind, ...seeds.map(String)]
+  const options = { env: { ...process.env, NODE_OPTIONS: "" }, maxBuffer: 2 ** 26 }
+  const { stdout } = await promisify(execFile)(process.execPath, args, options)
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line))
+}
 
 describe("a run", () => {
   it("is the same whenever its scenario is the same, as that is written down and read, or with its faults named", async () => {
-    for (let seed = 1; seed <= 21; seed++) {
-      const scenario = Generate.scenario(seed, [kinds[seed % kinds.length]!])
+    for (let seed = 1; seed <= 28; seed++) {
+      const scenario = Generate.scenario(seed, [every[seed % every.length]!])
       const first = await Simulation.run(scenario)
       assert.deepStrictEqual(await Simulation.run(JSON.parse(JSON.stringify(scenario))), first)
       const only = first.flatMap((entry) => (entry._tag === "Fault" ? [entry.site] : []))
       assert.deepStrictEqual(await Simulation.run({ ...scenario, only }), first)
     }
+  })
+
+  it("of an adapter is the same in another process", async () => {
+    const seeds = [11, 12, 13, 14, 15]
+    const here: Array<unknown> = []
+    for (const seed of seeds)
+      here.push(JSON.parse(JSON.stringify(await Simulation.run(Generate.scenario(seed, ["sqs"])))))
+    assert.deepStrictEqual(await elsewhere("sqs", seeds), here)
   })
 })

@@ -27,7 +27,7 @@ const begin = (kind: keyof typeof models, seed: number, rates: Partial<Rates>) =
   const world = World.make({ ...Generate.scenario(seed, [kind]), ...bare, rates: { ...calm, ...rates } })
   const model = models[kind].make(world)
   const machine = Machine.make(world, "operator", Machine.trueClock)
-  const service = observed(world, machine, model.client(machine))
+  const service = observed(world, machine, Effect.runSync(Effect.scoped(model.client(machine))))
   for (const key of keys) {
     const parcel = { body: Buffer.from(`{"key":${key}}`), headers: {}, metadata: undefined, nonce: key }
     model.publish("work.dlq", parcel, () => {})

@@ -1,5 +1,5 @@
 /** Scenarios of operators who redrive dead letters while something fails. */
-import type { Scenario } from "../Scenario.ts"
+import { familyOf, type Scenario } from "../Scenario.ts"
 import type * as Draw from "../world/Draw.ts"
 import { alone, calm, burst, each } from "./Shapes.ts"
 
@@ -30,7 +30,7 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
   return {
     ...letters(scenario, random, 4),
     rates: { ...calm, cut: often(), lostAnswer: often(), late: random.pick([0, 0.2]), busy: random.pick([0, 0.2]) },
-    focus: random.pick(places[scenario.kind])
+    focus: random.pick(places[familyOf(scenario)])
   }
 }
 

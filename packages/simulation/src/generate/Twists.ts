@@ -2,7 +2,7 @@
  * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. A twist has its own random numbers,
  * so all other seeds stay unchanged.
  */
-import type { Kind, Operation, Scenario } from "../Scenario.ts"
+import { type Family, familyOf, type Operation, type Scenario } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
 import * as Redrives from "./Redrives.ts"
 import { alone, calm, burst, each } from "./Shapes.ts"
@@ -13,8 +13,8 @@ type Random = Draw.Sequence
 interface Twist {
   /** Its purpose. */
   readonly name: string
-  /** The kinds of brokers that have it. Default: all. */
-  readonly kinds?: ReadonlyArray<Kind>
+  /** The families of brokers that have it. Default: all. */
+  readonly families?: ReadonlyArray<Family>
   /** The part of their seeds that has it. */
   readonly part: number
   readonly of: (scenario: Scenario, random: Random) => Scenario
@@ -39,10 +39,10 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   { name: "a redrive meets failures", part: 0.04, of: Redrives.troubled },
-  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.04, of: Redrives.nameless },
+  { name: "a redrive has letters again that it cannot name", families: ["push"], part: 0.04, of: Redrives.nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
-    kinds: ["push", "lease"],
+    families: ["push", "lease"],
     part: 0.05,
     of: (scenario, random) => ({
       ...scenario,
@@ -67,7 +67,7 @@ const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "daemons end while they have messages",
-    kinds: ["lossy"],
+    families: ["lossy"],
     part: 0.08,
     of: (scenario, random) => ({
       ...scenario,
@@ -116,7 +116,7 @@ const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "answers to retries are lost, and their messages are redelivered meanwhile",
-    kinds: ["lease"],
+    families: ["lease"],
     part: 0.04,
     of: (scenario, random) => ({
       ...scenario,
@@ -141,7 +141,7 @@ const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "leases end while they are extended, and their messages are redelivered",
-    kinds: ["lease"],
+    families: ["lease"],
     part: 0.06,
     of: (scenario, random) => ({
       ...scenario,
@@ -158,7 +158,7 @@ const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "copies have no answer, while leases are short and messages are redelivered",
-    kinds: ["lossy"],
+    families: ["lossy"],
     part: 0.06,
     of: (scenario, random) => ({
       ...scenario,
@@ -190,8 +190,9 @@ const twists: ReadonlyArray<Twist> = [
 /** The scenario, or what a twist makes of it. */
 export const twisted = (scenario: Scenario): Scenario => {
   const random = Draw.sequence(scenario.seed + 0x2f6b_1d37)
-  for (const { kinds = [scenario.kind], of, part } of twists) {
-    if (kinds.includes(scenario.kind) && random.chance(part)) return of(scenario, random)
+  const family = familyOf(scenario)
+  for (const { families = [family], of, part } of twists) {
+    if (families.includes(family) && random.chance(part)) return of(scenario, random)
   }
   return scenario
 }

@@ -1,4 +1,5 @@
 /** A broker with leases. */
+import * as Effect from "effect/Effect"
 import * as Calls from "../world/Calls.ts"
 import type { Model } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
@@ -10,7 +11,7 @@ export const make = (world: World): Model => {
   const server = Server.make(world)
   const calls = Calls.make(world)
   return {
-    client: (machine) => Client.make(world, machine, calls, server),
+    client: (machine) => Effect.sync(() => Client.make(world, machine, calls, server)),
     publish: server.publish,
     restart: (away) => {
       calls.restart(away)

@@ -1,4 +1,5 @@
 /** A broker of one or two daemons, each of which forgets what is in flight or deferred when it is killed. */
+import * as Effect from "effect/Effect"
 import type { Model } from "../world/Model.ts"
 import type { Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
@@ -51,7 +52,7 @@ export const make = (world: World): Model => {
   }
 
   return {
-    client: (machine) => Client.make(world, machine, daemons),
+    client: (machine) => Effect.sync(() => Client.make(world, machine, daemons)),
     publish: (queue, parcel, stored) => {
       store(queue, parcel, stored)
       // A producer without an answer publishes again.

@@ -3,12 +3,14 @@ import { Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { Fact } from "../History.ts"
 import { type Operation, queue } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import { keyOf, type Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
-import type { Population } from "./Population.ts"
+import type { Population, ServiceOf } from "./Population.ts"
 
 type What = Operation["what"]
 
@@ -41,14 +43,9 @@ const jobOf = (what: What) => {
 }
 
 /** Runs the scenario's operations; the result counts the running ones. */
-export const operate = (
-  world: World,
-  model: Model,
-  population: Population,
-  serviceOf: (machine: Machine.Machine) => Broker.Service
-): (() => number) => {
+export const operate = (world: World, model: Model, population: Population, serviceOf: ServiceOf): (() => number) => {
   const machine = Machine.make(world, "operator", Machine.trueClock)
-  const service = serviceOf(machine)
+  const service = Machine.once(machine, serviceOf(machine))
   let underWay = 0
 
   /** Acts on the world, and returns how long the operation takes. */
@@ -76,16 +73,18 @@ export const operate = (
   const begin = (what: What, operation: number): void => {
     underWay++
     world.record({ _tag: "Operates", operation, what: what._tag })
-    const end = (count: number | undefined, failed: string | undefined): void => {
+    const end = (ended: Pick<Extract<Fact, { _tag: "Operated" }>, "count" | "failed" | "reason">): void => {
       underWay--
-      world.record({ _tag: "Operated", operation, what: what._tag, count, failed })
+      world.record({ _tag: "Operated", operation, what: what._tag, ...ended })
     }
     const job = jobOf(what)
-    if (job === undefined) return void world.after(act(what), () => end(undefined, undefined))
-    machine.run(Effect.provideService(job, Broker.Broker, service)).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) return end(exit.value, undefined)
-      const error = Exit.findErrorOption(exit)
-      end(undefined, error._tag === "Some" ? error.value._tag : "died")
+    if (job === undefined) return void world.after(act(what), () => end({ count: undefined, failed: undefined }))
+    const done = Effect.flatMap(service, (broker) => Effect.provideService(job, Broker.Broker, broker))
+    machine.run(done).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return end({ count: exit.value, failed: undefined })
+      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+      const reason = error !== undefined && "reason" in error ? { reason: error.reason } : {}
+      end({ count: undefined, failed: error?._tag ?? "died", ...reason })
     })
   }
 

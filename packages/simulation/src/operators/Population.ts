@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Process, Version } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
+import type { Failure } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 
 /** Starts the consumer of a program. `runs` counts the handler runs of each message, in all processes. */
@@ -14,6 +15,9 @@ export type Start = (
   version: Version,
   runs: Map<number, number>
 ) => Effect.Effect<Consumer.Consumer, { readonly _tag: string }, Broker.Broker | Scope.Scope>
+
+/** Makes the broker of a process. */
+export type ServiceOf = (machine: Machine.Machine) => Effect.Effect<Broker.Service, Failure, Scope.Scope>
 
 /** A process that lives, and its consumer. */
 interface Running {
@@ -30,11 +34,7 @@ export interface Population {
 }
 
 /** Runs the scenario's processes. `serviceOf` returns the broker of a process. */
-export const populate = (
-  world: World,
-  start: Start,
-  serviceOf: (machine: Machine.Machine) => Broker.Service
-): Population => {
+export const populate = (world: World, start: Start, serviceOf: ServiceOf): Population => {
   const { processes, versions } = world.scenario
   const starting = new Set<Machine.Machine>()
   const running = new Map<string, Running>()
@@ -60,7 +60,9 @@ export const populate = (
       running.set(plan.name, { machine, consumer })
       yield* consumer.done
     })
-    const provided = Effect.provideService(program, Broker.Broker, serviceOf(machine))
+    const provided = Effect.flatMap(serviceOf(machine), (broker) =>
+      Effect.provideService(program, Broker.Broker, broker)
+    )
     machine.run(Effect.scoped(provided)).addObserver((exit) => {
       // A supervisor restarts a program that cannot start, or stops itself.
       if (!Exit.isSuccess(exit)) kill(machine)

@@ -7,11 +7,17 @@ import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
+import type { ServiceOf } from "./Population.ts"
 
 /** Sends the scenario's messages. `bodyOf` makes their bodies; the result counts the sends in flight. */
-export const send = (world: World, model: Model, bodyOf: (sending: Sending) => Uint8Array): (() => number) => {
+export const send = (
+  world: World,
+  model: Pick<Model, "publish">,
+  serviceOf: ServiceOf,
+  bodyOf: (sending: Sending) => Uint8Array
+): (() => number) => {
   const machine = Machine.make(world, "sender", Machine.trueClock)
-  const service = model.client(machine)
+  const service = Machine.once(machine, serviceOf(machine))
   const producer = Producer.make(QueueDefinition.make(queue, { codec: Codec.bytes }))
   let underWay = 0
 
@@ -26,7 +32,8 @@ export const send = (world: World, model: Model, bodyOf: (sending: Sending) => U
     }
     underWay++
     const sent = Effect.flatMap(producer, (made) => made.send(body, { id, delay, headers }))
-    machine.run(Effect.provideService(sent, Broker.Broker, service)).addObserver((exit) => {
+    const made = Effect.flatMap(service, (broker) => Effect.provideService(sent, Broker.Broker, broker))
+    machine.run(made).addObserver((exit) => {
       underWay--
       if (Exit.isSuccess(exit)) return world.record({ _tag: "Sent", key })
       const error = Exit.findErrorOption(exit)

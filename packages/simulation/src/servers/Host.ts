@@ -11,8 +11,8 @@ export interface Host {
   readonly now: () => number
   /** Runs something after this many milliseconds. Returns a function that cancels it. */
   readonly after: (delay: number, run: () => void) => () => void
-  /** A number from 0 to below 1. */
-  readonly random: () => number
+  /** A number from 0 to below 1. `place` names its use: surroundings may draw the numbers of each use on their own. */
+  readonly random: (place: string) => number
 }
 
 /** Surroundings by Effect's Clock and Random. Nothing runs after the scope has closed. */

@@ -11,6 +11,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
+import * as Scope from "effect/Scope"
 import * as Scheduler from "effect/Scheduler"
 import * as Draw from "./Draw.ts"
 import type { Process } from "../Scenario.ts"
@@ -97,6 +98,24 @@ const errorsOf = (world: World, name: string): Logger.Logger<unknown, void> =>
     const detail = `${String(message)} ${cause.reasons.length === 0 ? "" : Cause.pretty(cause)}`
     world.record({ _tag: "Defect", process: name, detail })
   })
+
+/**
+ * Makes a resource of a process at its first use, for the rest of its life. The first use is now, so clients of processes that
+ * never end exist from their beginning; one that fails is made again.
+ */
+export const once = <A, E>(
+  { run }: Pick<Machine, "run">,
+  make: Effect.Effect<A, E, Scope.Scope>
+): Effect.Effect<A, E> => {
+  let made: A | undefined
+  const effect = Effect.suspend(() =>
+    made === undefined
+      ? Effect.tap(Scope.provide(make, Scope.makeUnsafe()), (value) => Effect.sync(() => void (made = value)))
+      : Effect.succeed(made)
+  )
+  run(effect)
+  return effect
+}
 
 /** Begins a life. `seed` names it among the draws. */
 export const make = (world: World, name: string, plan: Process["clock"]): Machine => {

@@ -1,17 +1,27 @@
 /** Models of brokers, as the rest of the world uses them. */
-import type { Broker } from "@requeue/core"
+import type { Broker, Delivery } from "@requeue/core"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"
 
-/** A broker's client, without browsers: these use its subscriptions, so the history has all that they show. */
+/** A broker's client. */
 export interface Client extends Omit<Broker.Service, "admin"> {
-  readonly admin: Omit<Broker.Admin, "browse">
+  /** Default of `browse`: a browser over a subscription. */
+  readonly admin: Omit<Broker.Admin, "browse"> & Partial<Pick<Broker.Admin, "browse">>
+  /** The number that the history has for a delivery. Default: its receipt has it. */
+  readonly numberOf?: (delivery: Delivery.Delivery) => number
+}
+
+/** Why a client cannot be made. */
+export interface Failure {
+  readonly _tag: string
 }
 
 /** A broker and the connection to it. */
 export interface Model {
-  /** The broker's client in this process. */
-  readonly client: (machine: Machine) => Client
+  /** Makes the broker's client in this process. */
+  readonly client: (machine: Machine) => Effect.Effect<Client, Failure, Scope.Scope>
   /** A foreign producer stores a message, and receives the confirmation. */
   readonly publish: (queue: string, parcel: Parcel, stored: () => void) => void
   /** Breaks all connections, and restarts after a while with what its kind keeps. */

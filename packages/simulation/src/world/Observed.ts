@@ -1,97 +1,166 @@
 /** Records what crosses the port between the core and a broker's client. */
 import type { Broker, Delivery } from "@requeue/core/port"
+import { Settlement } from "@requeue/core/port"
 import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
+import { queue as work } from "../Scenario.ts"
+import type * as Activity from "./Activity.ts"
 import type { Machine } from "./Machine.ts"
 import type { Client } from "./Model.ts"
-import { asked, numberOf } from "./Parcels.ts"
+import * as Parcels from "./Parcels.ts"
 import { keyOf } from "./Store.ts"
 import type { World } from "./World.ts"
 
 /** The same broker, observed. Anything that a process does after it was killed, in the same turn, has no effect. */
-export const observed = (world: World, machine: Machine, service: Client): Broker.Service => {
-  const subscribe = subscribing(world, machine, service)
-  const { capabilities } = service
+export const observed = (world: World, machine: Machine, client: Client): Broker.Service => {
+  const { numberOf = Parcels.numberOf, ...service } = client
+  const observer = observing(world, machine, numberOf)
+  const { admin, capabilities } = service
+  const subscribe = subscribing(observer, service)
+  const { browse } = admin
   return {
     ...service,
-    publish: (messages) => (machine.isAlive() ? service.publish(messages) : Effect.never),
+    publish: (messages) => observer.during("publish", messages.map(keyOf), service.publish(messages)),
     subscribe,
-    admin: { ...service.admin, browse: (options) => Browser.overSubscription({ capabilities, subscribe }, options) }
+    admin: {
+      ...admin,
+      purge: (queue) => observer.during("purge", [], admin.purge(queue)),
+      browse:
+        browse === undefined
+          ? (options) => Browser.overSubscription({ capabilities, subscribe }, options)
+          : browsing(observer, browse)
+    }
+  }
+}
+
+type Observer = ReturnType<typeof observing>
+
+const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery.Delivery) => number) => {
+  const process = machine.name
+  const { record } = world
+
+  const during = <A, E>(
+    what: Activity.What,
+    on: ReadonlyArray<number>,
+    call: Effect.Effect<A, E>
+  ): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      if (!machine.isAlive()) return Effect.never
+      return Effect.ensuring(call, Effect.sync(world.activity.begin(what, process, on)))
+    })
+
+  return {
+    process,
+    record,
+    machine,
+    numberOf,
+    during,
+    /** Begins a call on some deliveries. The port promises that no lease is extended while its delivery is settled. */
+    exclusively: <A, E>(what: "settle" | "extend", on: ReadonlyArray<number>, call: Effect.Effect<A, E>) =>
+      Effect.suspend(() => {
+        const other = what === "settle" ? "extend" : "settle"
+        for (const number of on.filter((each) => world.activity.has(other, process, each))) {
+          record({ _tag: "Defect", process, detail: `delivery ${number} is settled and extended at a time` })
+        }
+        return during(what, on, call)
+      }),
+    arrived: (delivery: Delivery.Delivery, queue: string): void => {
+      const { attempts } = delivery
+      record({ _tag: "Arrived", process, delivery: numberOf(delivery), key: keyOf(delivery), queue, attempts })
+    },
+    /** Records settlements and their answers. `ended`: the client no longer holds a delivery. */
+    settled: <E>(
+      requests: ReadonlyArray<Broker.SettleRequest>,
+      call: Effect.Effect<ReadonlyArray<Broker.SettleFailure>, E>,
+      ended: (delivery: number) => void
+    ) => {
+      const all = requests.map(({ delivery, settlement }) => ({
+        of: delivery,
+        about: { process, delivery: numberOf(delivery), settlement: Parcels.asked(settlement) }
+      }))
+      for (const { about } of all) record({ _tag: "Asked", ...about })
+      return Effect.map(call, (failures) => {
+        for (const { about, of } of all) {
+          const fate = failures.find((failure) => failure.delivery === of)?.fate
+          if (fate === undefined || fate === "lost") ended(about.delivery)
+          record({ _tag: "Answered", ...about, fate })
+        }
+        return failures
+      })
+    }
   }
 }
 
 const subscribing =
-  (world: World, machine: Machine, service: Client): Broker.Service["subscribe"] =>
+  (observer: Observer, { subscribe }: Pick<Client, "subscribe">): Broker.Service["subscribe"] =>
   (options) => {
-    const process = machine.name
+    const { exclusively, machine, numberOf, process, record } = observer
     const open = new Map<number, Delivery.Delivery>()
-    const settling = new Set<number>()
-    const extending = new Set<number>()
-    /** Begins a call on some deliveries. The port promises that no lease is extended while its delivery is settled. */
-    const begin = (numbers: ReadonlyArray<number>, calls: Set<number>, others: ReadonlySet<number>): void => {
-      for (const number of numbers) {
-        calls.add(number)
-        if (others.has(number)) {
-          world.record({ _tag: "Defect", process, detail: `delivery ${number} is settled and extended at a time` })
-        }
-      }
-    }
     const onDelivery = (delivery: Delivery.Delivery): void => {
+      // A handler that ran at once, for an earlier message, may have killed the process.
+      if (!machine.isAlive()) return
       const number = numberOf(delivery)
-      const key = keyOf(delivery)
-      open.set(number, delivery)
-      world.record({
-        _tag: "Arrived",
-        process,
-        delivery: number,
-        key,
-        queue: options.queue,
-        attempts: delivery.attempts
-      })
-      options.onDelivery(delivery)
+      const shown = Parcels.marked(delivery, number)
+      open.set(number, shown)
+      observer.arrived(shown, options.queue)
+      options.onDelivery(shown)
     }
     const onReconnect = (isGone: (delivery: Delivery.Delivery) => boolean = () => true): void => {
       const gone = [...open].filter(([, delivery]) => isGone(delivery)).map(([number]) => number)
       for (const number of gone) open.delete(number)
-      world.record({ _tag: "Reconnected", process, gone })
+      record({ _tag: "Reconnected", process, gone })
       options.onReconnect(isGone)
     }
-    return Effect.map(service.subscribe({ ...options, onDelivery, onReconnect }), (subscription) => ({
+    return Effect.map(subscribe({ ...options, onDelivery, onReconnect }), (subscription) => ({
       ...subscription,
       credit: (limit) => {
         if (!machine.isAlive()) return
-        if (options.queue === "work") world.record({ _tag: "Credit", process, limit })
+        if (options.queue === work) record({ _tag: "Credit", process, limit })
         subscription.credit(limit)
       },
       settle: (requests) => {
         if (!machine.isAlive()) return Effect.never
         const numbers = requests.map(({ delivery }) => numberOf(delivery))
-        begin(numbers, settling, extending)
-        for (const { delivery, settlement } of requests) {
-          world.record({ _tag: "Asked", process, delivery: numberOf(delivery), settlement: asked(settlement) })
-        }
-        return Effect.map(subscription.settle(requests), (failures) => {
-          for (const number of numbers) settling.delete(number)
-          for (const { delivery, settlement } of requests) {
-            const number = numberOf(delivery)
-            const fate = failures.find((failure) => failure.delivery === delivery)?.fate
-            if (fate === undefined || fate === "lost") open.delete(number)
-            world.record({ _tag: "Answered", process, delivery: number, settlement: asked(settlement), fate })
-          }
-          return failures
-        })
+        const call = exclusively("settle", numbers, subscription.settle(requests))
+        return observer.settled(requests, call, (number) => void open.delete(number))
       },
-      extend: (deliveries) => {
-        if (!machine.isAlive()) return Effect.never
-        const numbers = deliveries.map(numberOf)
-        begin(numbers, extending, settling)
-        return Effect.map(subscription.extend(deliveries), (failures) => {
-          for (const number of numbers) extending.delete(number)
+      extend: (deliveries) =>
+        Effect.map(exclusively("extend", deliveries.map(numberOf), subscription.extend(deliveries)), (failures) => {
           for (const { delivery, fate } of failures) {
-            if (fate === "lost") world.record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
+            if (fate === "lost") record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
           }
           return failures
         })
+    }))
+  }
+
+const browsing =
+  (observer: Observer, browse: Broker.Admin["browse"]): Broker.Admin["browse"] =>
+  (options) => {
+    const { during, numberOf, process, record } = observer
+    const open = new Set<number>()
+    const lost = Effect.sync(() => {
+      record({ _tag: "Reconnected", process, gone: [...open] })
+      open.clear()
+    })
+    return Effect.map(browse(options), (browser) => ({
+      ...browser,
+      next: (count) =>
+        browser.next(count).pipe(
+          Effect.tap((page) =>
+            Effect.sync(() => {
+              for (const { delivery } of page) {
+                open.add(numberOf(delivery))
+                observer.arrived(delivery, options.queue)
+              }
+            })
+          ),
+          Effect.tapError(() => lost)
+        ),
+      remove: (deliveries) => {
+        const requests = deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))
+        const call = during("remove", deliveries.map(numberOf), browser.remove(deliveries))
+        return observer.settled(requests, call, (number) => void open.delete(number))
       }
     }))
   }

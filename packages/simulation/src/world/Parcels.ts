@@ -11,6 +11,14 @@ const mark = "delivery"
 /** The number of the delivery that a handler sees. */
 export const deliveryOf = ({ native }: Pick<Delivery.Delivery, "native">): number => Number(native?.[mark])
 
+/** The delivery, with the fact that links a handler run to it. */
+export const marked = (delivery: Delivery.Delivery, number: number): Delivery.Delivery => {
+  // `native` may be a getter of a class, which a spread does not copy.
+  const { native } = delivery
+  if (native !== undefined && mark in native) return delivery
+  return { ...delivery, native: Object.freeze({ ...native, [mark]: number }) }
+}
+
 /** A message as a client puts it on the wire. */
 export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing.Outgoing): Parcel => {
   return { body, headers, metadata: Metadata.encode(metadata), nonce: world.number() }
@@ -57,7 +65,7 @@ export const asked = (settlement: Settlement.Settlement): Asked => ({
   cut: cutOf(settlement)
 })
 
-/** The number of the delivery that a receipt is for. Every client's receipts have it. */
+/** The number of the delivery that a receipt is for, by a client that writes it there. */
 export const numberOf = ({ receipt }: Delivery.Delivery): number => {
   const { number } = receipt as { readonly number: number } // as the clients make them
   return number

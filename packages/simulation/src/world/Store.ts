@@ -85,7 +85,8 @@ const read = (metadata: string | undefined): Partial<Record<string, any>> => {
   }
 }
 
-const taleOf = (metadata: string | undefined): Tale => {
+/** The facts of a copy that only its metadata has. */
+export const taleOf = (metadata: string | undefined): Tale => {
   const { c, dl } = read(metadata)
   return { reason: dl?.r, cut: typeof c === "number" ? c : 0 }
 }

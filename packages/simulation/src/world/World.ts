@@ -1,6 +1,7 @@
 /** The world: true time, scheduled events, faults, and the shared history. */
 import type { Fact, Entry } from "../History.ts"
 import type { Rates, Scenario } from "../Scenario.ts"
+import * as Activity from "./Activity.ts"
 import * as Draw from "./Draw.ts"
 
 /** A scheduled event. */
@@ -17,6 +18,7 @@ export interface World {
   /** Runs something after this many milliseconds of true time. Events of one moment happen in the order of these calls. */
   readonly after: (delay: number, run: () => void) => Due
   readonly draw: Draw.Draw
+  readonly activity: Activity.Activity
   readonly scenario: Scenario
   readonly history: Array<Entry>
   readonly record: (fact: Fact) => void
@@ -75,6 +77,7 @@ export const make = (scenario: Scenario): World => {
     now: () => now,
     after,
     draw,
+    activity: Activity.make(),
     scenario,
     history,
     record,

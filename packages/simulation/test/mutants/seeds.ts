@@ -11,6 +11,7 @@ import type { Job, Line } from "./deaths.ts"
 // As they are, so that it is known what they import.
 await import("../../src/Generate.ts")
 await import("../../src/Simulation.ts")
+await import("../../src/sqs/index.ts")
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }

@@ -7,6 +7,7 @@ import * as Table from "../../src/Table.ts"
 
 // As it is, so that it is known what it imports.
 await import("../../src/Checked.ts")
+await import("../../src/sqs/index.ts")
 
 const [file, mutant, seed] = process.argv.slice(2)
 const scenario = Generate.scenario(Number(seed), ["push", "lease", "lossy"])

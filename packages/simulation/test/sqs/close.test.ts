@@ -1,5 +1,5 @@
 /** What the end of a consumer costs: its own time, and that of the messages that it leaves. */
-import { BatchPolicy, Broker, Consumer } from "@requeue/core"
+import { BatchPolicy, Broker, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -17,6 +17,9 @@ const scoped = <A, E>(start: Effect.Effect<A, E, Broker.Broker | Scope.Scope>, b
   })
 
 const idle = Consumer.start(queue, { concurrency: 5 }, () => {})
+
+/** Milliseconds that a test gives to settlements, and that SQS has at the end. */
+const [drainTimeout, lastGrace] = [300, 2000]
 
 /** Long polls as they are by default. */
 const long = { waitTime: 20 * second }
@@ -91,8 +94,23 @@ test("what a consumer returns to a FIFO queue comes back at once, though its own
     })
   ))
 
-/** Milliseconds that a test gives to settlements, and that SQS has at the end. */
-const [drainTimeout, lastGrace] = [300, 2000]
+test("a message whose delete has no answer is not sent again at the end: SQS may have deleted it", () =>
+  on(long, ({ broker, calls, left, lose, send }) =>
+    Effect.gen(function* () {
+      const one = yield* broker()
+      // Its next delivery would exceed the limit, and an untouched message would wait as a copy.
+      const retry = RetryPolicy.make({ maxAttempts: 1, maxDeliveries: 1 })
+      const close = yield* scoped(
+        Consumer.start(queue, { retry, drainTimeout }, () => {}),
+        one
+      )
+      lose("DeleteMessageBatch", "reset", { times: 1000 })
+      yield* send(one, queue, ["m1"])
+      yield* until("a delete", () => calls("DeleteMessageBatch") > 0)
+      yield* close
+      assert.strictEqual(left(queue), 0)
+    })
+  ))
 
 test.each<[name: string, actions: ReadonlyArray<string>, name: string]>([
   [

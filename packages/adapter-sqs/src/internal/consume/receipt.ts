@@ -29,8 +29,8 @@ export interface Receipt extends Bag.Member {
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
   /**
-   * Set after a failed retry or dead letter: when the message may be redelivered at the earliest, in monotonic
-   * milliseconds; 0 for no delay.
+   * Set after a failed settlement that is not a release: when the message may be redelivered at the earliest, in
+   * monotonic milliseconds; 0 for no delay.
    */
   heldUntil: number | undefined
   /** The delivery, while it is in flight. */

@@ -64,7 +64,7 @@ const releasing =
     const receipt = receiptOf(delivery)
     receipt.isSettling = false
     if (settlement._tag === "Retry") receipt.heldUntil = now() + settlement.delay
-    else if (settlement._tag === "DeadLetter") receipt.heldUntil ??= 0
+    else if (settlement._tag !== "Release") receipt.heldUntil ??= 0
     if (command._tag === "Hide") {
       receipt.leaseError = error
       receipt.isLeft ||= fate === "unknown"

@@ -46,8 +46,8 @@ export interface Input {
   /** Whether an earlier call may have returned the message; another consumer may have it now. */
   readonly isLeft: boolean
   /**
-   * Remaining milliseconds of a retry that SQS has not accepted, 0 for a dead letter; `undefined` if neither has
-   * failed.
+   * Remaining milliseconds of a retry that SQS has not accepted, 0 for another settlement; `undefined` if none but a
+   * release has failed.
    */
   readonly held: number | undefined
   /**
@@ -106,8 +106,9 @@ const retry = (
  * next delivery would exceed the limit, the message is also returned as a copy: otherwise it would be dead-lettered
  * although no handler has seen it. A FIFO queue cannot delay single messages, and a copy would lose its position.
  *
- * A message whose retry or dead letter has failed is returned itself, with its remaining delay. Its receive count
- * continues, so the queue's redrive policy removes a message that Requeue cannot dead-letter.
+ * A message whose settlement has failed is returned itself, with its remaining delay: SQS may have deleted it, and a copy
+ * would deliver it again. Its receive count continues, so the queue's redrive policy removes a message that Requeue
+ * cannot dead-letter.
  */
 const release = (
   delivery: Delivery.Delivery,

@@ -47,6 +47,8 @@ export interface Bound {
   readonly since: number
   /** The process whose clock gave it; `undefined` for true time. */
   readonly process: ProcessLife | undefined
+  /** The processes that have measured its rest, for brokers which then keep the time alone. Default: none. */
+  readonly measured?: ReadonlyArray<ProcessLife>
   readonly index: number
 }
 

@@ -1,4 +1,5 @@
 /** Reads what processes do with deliveries: which attempt each arrival, run and settlement belongs to. */
+import { familyOf } from "../../Scenario.ts"
 import type { Given } from "../../History.ts"
 import { hasName } from "./law.ts"
 import type { EntryOf, Run, Seen, Settling } from "./Lives.ts"
@@ -63,7 +64,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     settling.fate = fate ?? "taken"
     const { tag } = settling.asked
     // A broker with leases may report a message as removed, and deliver it again.
-    const goesBack = tag === "Retry" || tag === "Release" || scenario.kind === "lease"
+    const goesBack = tag === "Retry" || tag === "Release" || familyOf(scenario) === "lease"
     if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
   }
 

@@ -1,4 +1,5 @@
 /** Laws: functions from lives to violations. */
+import { familyOf } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import type { Attempt, DeliveryLife, Lives } from "./Lives.ts"
 
@@ -41,6 +42,6 @@ export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "
  * no identity, or the client names none.
  */
 export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent, stored }: Attempt["copy"]): boolean =>
-  scenario.kind !== "push" ||
+  familyOf(scenario) !== "push" ||
   (scenario.isNameless !== true &&
     (parent !== undefined || stored?.entry.process !== undefined || message.plan?.by !== "foreign"))

@@ -1,4 +1,5 @@
 /** Reads what brokers do with copies, and before which time no handler may begin them. */
+import { familyOf } from "../../Scenario.ts"
 import { operator } from "./law.ts"
 import type { Bound, CopyLife, DeliveryLife, ProcessLife, Seen, Settling } from "./Lives.ts"
 import type { Registry } from "./registry.ts"
@@ -30,7 +31,12 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     if (process?.name === operator) return undefined
     const settling = parent === undefined ? undefined : askedFor(parent)
     if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
-    if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) return parent.copy.bound
+    if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
+      const { bound } = parent.copy
+      // SQS keeps up to 15 minutes by its own clock, and the copy has no time then: `isCovered` of the adapter's `toPublication`.
+      const isKept = bound !== undefined && process !== undefined && familyOf(scenario) === "lease"
+      return isKept ? { ...bound, measured: [...(bound.measured ?? []), process] } : bound
+    }
     const { sending } = message
     if (sending === undefined) return undefined
     return { at: sending.entry.earliest, since: sending.entry.at, process: undefined, index: sending.index }
@@ -60,7 +66,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
-    } else if ((why === "restart" && scenario.kind === "lossy") || (why === "lease" && isOpen(life))) {
+    } else if ((why === "restart" && familyOf(scenario) === "lossy") || (why === "lease" && isOpen(life))) {
       copy.bound = copy.written
     }
   }

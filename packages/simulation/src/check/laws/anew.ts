@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife } from "../internal/Lives.ts"
 
@@ -16,8 +17,8 @@ const nextOf = (life: DeliveryLife): DeliveryLife | undefined => {
 /**
  * A retry whose message was redelivered is over, whatever its answer: the message is run, and the retry is not requested again.
  */
-export const anew: Law = ({ deliveries, scenario: { kind } }) =>
-  (kind === "lease" ? [...deliveries.values()] : []).flatMap((life) => {
+export const anew: Law = ({ deliveries, scenario }) =>
+  (familyOf(scenario) === "lease" ? [...deliveries.values()] : []).flatMap((life) => {
     const { copy, process, settlings } = life
     const next = nextOf(life)
     const body = copy.message.plan?.body

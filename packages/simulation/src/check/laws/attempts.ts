@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from "../internal/counting.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, DeliveryLife, Lives, Turn } from "../internal/Lives.ts"
@@ -38,7 +39,8 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   const retries = retriesOf(lives, turn.of)
   if (retries >= limit) return `a run after ${retries} retries; expected at most ${limit} attempts`
 
-  const isForgotten = lives.scenario.kind === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
+  const isForgotten =
+    familyOf(lives.scenario) === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
   if (attempts < fewest && !isForgotten) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
   const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))

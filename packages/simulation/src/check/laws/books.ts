@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
@@ -10,7 +11,7 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
     case "settled":
       return settledFault(lives, copy, index)
     case "forgotten":
-      return scenario.kind === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
+      return familyOf(scenario) === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
     case "backstop": {
       // The broker moves it in one step; the order of the two facts does not matter.
       const isMoved = message.copies.some((each) => each.stored?.entry.native === true && each !== copy)

@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import type { Delivery } from "../../History.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, ProcessLife } from "../internal/Lives.ts"
@@ -12,7 +13,7 @@ interface Account {
  * The maximum deliveries for a credit. A client divides it among daemons, one of which may have used its share before it receives
  * a smaller one; and if a lease may have ended, the client counts a message as lost that the broker still counts.
  */
-const most = ({ scenario: { kind } }: Lives, limit: number): number => (kind === "push" ? limit : 2 * limit)
+const most = ({ scenario }: Lives, limit: number): number => (familyOf(scenario) === "push" ? limit : 2 * limit)
 
 /** Unsettled messages of a process never exceed its credit. A broker that delivers to two at once is at fault itself. */
 export const credit: Law = (lives: Lives) => {
@@ -42,7 +43,7 @@ export const credit: Law = (lives: Lives) => {
         return []
       case "Asked":
         // A message that is being settled takes no room of a client that has leases: it may have to wait for a copy.
-        if (lives.scenario.kind === "lossy") close(entry.delivery)
+        if (familyOf(lives.scenario) === "lossy") close(entry.delivery)
         return []
       case "Reconnected":
         for (const delivery of entry.gone) close(delivery)

@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
@@ -6,10 +7,15 @@ import { decidedAt, slack } from "../internal/timing.ts"
  * Milliseconds by which a handler may be early because clocks differ: the running process's clock is ahead, or the clock that
  * wrote the time is behind. If the broker shows its own time, a publisher that is ahead is corrected.
  */
-const tolerance = ({ scenario }: Lives, { process, since }: Bound, runs: ProcessLife, at: number): number => {
-  const ahead = runs.clock.mostAhead(since, at)
+const tolerance = (
+  { scenario }: Lives,
+  { measured = [], process, since }: Bound,
+  runs: ProcessLife,
+  at: number
+): number => {
+  const ahead = Math.max(...[runs, ...measured].map(({ clock }) => clock.mostAhead(since, at)))
   const written = process === undefined ? 0 : process.clock.leastAhead(since, at)
-  return Math.max(0, scenario.kind === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
+  return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }
 
 /** The bound of a run: of its copy, and of what its process has decided. */
@@ -26,8 +32,8 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
 }
 
 /** Whether its delay is longer than its daemon can wait, while the copy that would wait longer is refused. */
-const isCapped = ({ scenario: { kind, refusals } }: Lives, { copy }: Attempt): boolean =>
-  kind === "lossy" && refusals.some(({ key }) => key === copy.message.key)
+const isCapped = ({ scenario }: Lives, { copy }: Attempt): boolean =>
+  familyOf(scenario) === "lossy" && scenario.refusals.some(({ key }) => key === copy.message.key)
 
 /** No handler begins before the time of its send or retry. */
 export const early: Law = (lives) =>

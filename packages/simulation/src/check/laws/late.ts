@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
@@ -155,7 +156,7 @@ const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): Readon
       ? [sent === undefined ? 0 : sent.earliest - sent.at]
       : parent.settlings.filter((each) => each.index < stored.index).map(({ asked }) => asked.delay)
   const most = Math.max(0, ...delays)
-  if (due - at <= most + resolution[lives.scenario.kind]) return []
+  if (due - at <= most + resolution[familyOf(lives.scenario)]) return []
   const what = `A copy is held back for ${Math.round(due - at)} ms; expected ${Math.round(most)} ms, as was asked.`
   return [violation("late", at, { key: message.key }, what, [stored.index])]
 }

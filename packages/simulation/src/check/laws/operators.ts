@@ -1,5 +1,5 @@
 import type { History } from "../../History.ts"
-import type { Operation } from "../../Scenario.ts"
+import { familyOf, type Operation } from "../../Scenario.ts"
 import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
 
@@ -47,6 +47,11 @@ const isCutBefore = ({ history }: Lives, { from }: Job): boolean => {
     .some((each) => each._tag === "Fault" && each.at >= since && each.site.includes(`${name} publish`))
 }
 
+/** Whether no letter was ever in the queue of a job. Then no consumer may have made it, and a broker may refuse to browse it. */
+const isMissing = ({ copies }: Lives, { ended, until, what }: Job): boolean =>
+  ended.reason === "QueueMissing" &&
+  ![...copies.values()].some(({ stored }) => stored?.entry.queue === what.queue && stored.index < until)
+
 const isDelivering = (site: string): boolean => site.includes("consume") || site.includes("receive")
 
 /** Letters that the broker has removed for a job. */
@@ -76,7 +81,10 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   const { count = 0, failed } = ended
   if (failed !== undefined) {
     // A job that could not begin has done nothing, and reports that.
-    const isExcused = isTroubled(lives, job, () => true) || (failed === "BrokerError" && isCutBefore(lives, job))
+    const isExcused =
+      isTroubled(lives, job, () => true) ||
+      (failed === "BrokerError" && isCutBefore(lives, job)) ||
+      isMissing(lives, job)
     return failed === "died" || !isExcused
       ? `failed with ${failed}; expected it to continue with the other letters`
       : undefined
@@ -86,7 +94,7 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
     return `moved ${count} letters; expected ${what.limit} at most`
   }
-  const present = lives.scenario.kind === "push" ? presentAt(lives, job) : Infinity
+  const present = familyOf(lives.scenario) === "push" ? presentAt(lives, job) : Infinity
   return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
 }
 

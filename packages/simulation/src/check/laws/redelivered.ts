@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, CopyLife, Lives, Turn } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
@@ -23,7 +24,7 @@ const isConfirmed = ({ scenario }: Lives, { settlings }: Attempt, { parent, stor
   const made = settlings.findLast(({ index, of }) => of === parent && index < since)
   if (made === undefined || made.answer < since) return false
   // A client of leases knows of the copy, and reports that it could not remove the original.
-  return made.fate === "taken" || (scenario.kind === "lease" && made.fate === "lost")
+  return made.fate === "taken" || (familyOf(scenario) === "lease" && made.fate === "lost")
 }
 
 /** Index of what forbids another run in this process; -1 if nothing does. */
@@ -35,7 +36,7 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   if (earlier !== undefined) return earlier.run.ended?.index ?? -1
   if (prior === undefined) return -1
   const isTaken = prior.settlings.some(({ fate }) => fate === "taken")
-  if (prior.decided?.asked.tag === "Retry" && !(lives.scenario.kind === "lease" && isTaken)) {
+  if (prior.decided?.asked.tag === "Retry" && !(familyOf(lives.scenario) === "lease" && isTaken)) {
     // Its copy is stored: the redelivery is the original, whose removal was lost.
     const copy = attempt.copy.children.find(
       (each) => (each.stored?.index ?? Infinity) < began && isConfirmed(lives, prior, each)

@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Settling } from "../internal/Lives.ts"
@@ -43,12 +44,12 @@ export const repeated: Law = (lives) =>
     return settlings.flatMap((settling) => {
       // The end of a dead letter or drop that was redelivered while it was settled.
       const isEcho = settling.asked.tag === "Ack" && decided.asked.tag !== "Retry"
-      if (isEcho && lives.scenario.kind === "lease") return []
+      if (isEcho && familyOf(lives.scenario) === "lease") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
       const isRefused = settlings.some(({ answer, fate }) => fate === "rejected" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
-      if (isOther(decided, settling, lives.scenario.kind === "push")) return []
+      if (isOther(decided, settling, familyOf(lives.scenario) === "push")) return []
       // Its copy is stored: the original may leave.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []

@@ -1,3 +1,4 @@
+import { familyOf } from "../../Scenario.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
@@ -80,6 +81,6 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
 export const room: Law = ({ processes, scenario }) =>
   [...processes.values()].flatMap((process) => {
     // If a lease ends unnoticed, the number of running handlers is unknown.
-    if (process.version === undefined || scenario.kind === "lease") return []
-    return scenario.kind === "push" ? [...narrow(process), ...crowded(process)] : narrow(process)
+    if (process.version === undefined || familyOf(scenario) === "lease") return []
+    return familyOf(scenario) === "push" ? [...narrow(process), ...crowded(process)] : narrow(process)
   })

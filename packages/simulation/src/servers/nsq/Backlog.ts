@@ -45,7 +45,7 @@ export const make = (host: Host, flags: Flags, isEphemeral: boolean, drop: (mess
       else write(message)
     },
     take: () => {
-      const isFromDisk = onDisk() > 0 && (inMemory.length === 0 || host.random() < 0.5)
+      const isFromDisk = onDisk() > 0 && (inMemory.length === 0 || host.random("backlog") < 0.5)
       return isFromDisk ? disk.read() : inMemory.shift()
     },
     size: () => inMemory.length + onDisk(),

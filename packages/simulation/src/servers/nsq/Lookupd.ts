@@ -96,7 +96,7 @@ export const make = (host: Host, all: ReadonlyArray<Registered>): Lookupd => {
       everKnown.clear()
       host.after(away, () => {
         isUp = true
-        for (const one of all) host.after(host.random() * interval, () => connect(one))
+        for (const one of all) host.after(host.random("lookupd") * interval, () => connect(one))
       })
     },
     setStale: (isStale) => {

@@ -36,7 +36,7 @@ export const make = (host: Host, number: () => number): Messages => {
       sequence = now === last ? sequence + 1 : 0
       last = now
       const id = now.toString(16).padStart(12, "0") + sequence.toString(16).padStart(4, "0")
-      const timestamp = BigInt(now) * 1_000_000n + BigInt(Math.floor(host.random() * 1e6))
+      const timestamp = BigInt(now) * 1_000_000n + BigInt(Math.floor(host.random("message") * 1e6))
       return { copy: number(), id, timestamp, body, attempts: 0, deferred }
     },
     copy: ({ body, deferred, id, timestamp }) => ({ copy: number(), id, timestamp, body, attempts: 0, deferred })

@@ -37,7 +37,8 @@ export const make = (host: Host, flags: Flags): Scan => {
 
   /** Whether a scan selects a channel. */
   const isSelected = (): boolean =>
-    channels.size <= flags.queueScanSelectionCount || host.random() < flags.queueScanSelectionCount / channels.size
+    channels.size <= flags.queueScanSelectionCount ||
+    host.random("scan") < flags.queueScanSelectionCount / channels.size
 
   return {
     add: (scan) => {

@@ -40,7 +40,7 @@ export const open = <A>(
   const push = (run: () => void): void => {
     if (isCut) return
     underWay.push(run)
-    host.after(least + (most - least) * host.random(), arrive)
+    host.after(least + (most - least) * host.random("wire"), arrive)
   }
 
   return {

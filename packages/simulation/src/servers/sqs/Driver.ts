@@ -45,7 +45,7 @@ const mayRepeat = (failure: Failure): boolean =>
 const calling = (host: Host, network: Network, client: string, process: string, isClosed: () => boolean) => {
   const wait = (failure: Failure, attempt: number): Promise<void> => {
     const base = typeof failure !== "string" && isThrottling(failure) ? 500 : 100
-    return new Promise((resolve) => void host.after(base * 2 ** (attempt - 1) * host.random(), resolve))
+    return new Promise((resolve) => void host.after(base * 2 ** (attempt - 1) * host.random("pause"), resolve))
   }
 
   return async (

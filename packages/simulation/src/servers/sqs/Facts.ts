@@ -1,4 +1,8 @@
-/** Facts about messages in a simulated server of SQS, for a listener. Numbers are the server's. */
+/**
+ * Facts about messages in a simulated server of SQS, for a listener. Numbers are the server's. `entry` is the part of a call
+ * that caused the fact, as the client has passed it.
+ */
+import type { Entry } from "./Api.ts"
 import type { Message } from "./Message.ts"
 
 /** One fact. */
@@ -11,6 +15,7 @@ export type Fact =
       readonly due: number
       readonly isNative: boolean
       readonly client: string | undefined
+      readonly entry: Entry | undefined
     }
   /** A message is delivered; its answer may be lost on the way. `delivery` is in the receipt handle. */
   | {
@@ -28,6 +33,7 @@ export type Fact =
       readonly delivery: number
       readonly due: number
       readonly client: string | undefined
+      readonly entry: Entry | undefined
     }
   /** A message is visible again. */
   | {
@@ -44,6 +50,7 @@ export type Fact =
       readonly why: "settled" | "purged" | "backstop" | "expired" | "deleted" | "moved"
       /** The delivery that settled it. */
       readonly delivery: number | undefined
+      readonly entry?: Entry
     }
 
 /** Called with each fact. */

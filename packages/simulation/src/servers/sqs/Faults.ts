@@ -20,15 +20,18 @@ export interface Where {
  * - `refused`: it is not done, and SQS answers with the error.
  * - `refusedEntries`: the entries at these places are not done.
  * - `lostRequest`: it is not done, and no answer comes.
+ * - `brokenRequest`: it is not done, and its connection breaks.
+ * - `late`: its connection breaks, and it is done `millis` after that.
  * - `lostAnswer`: it is done, and no answer comes.
  * - `brokenAnswer`: it is done, and its connection breaks.
- * - `slow`: its request takes `millis` longer.
+ * - `slow`: its request takes `millis` longer, and its answer `answer`.
  */
 export type Effect =
   | { readonly _tag: "refused"; readonly error: Name }
   | { readonly _tag: "refusedEntries"; readonly error: Name; readonly places: ReadonlyArray<number> }
-  | { readonly _tag: "lostRequest" | "lostAnswer" | "brokenAnswer" }
-  | { readonly _tag: "slow"; readonly millis: number }
+  | { readonly _tag: "lostRequest" | "brokenRequest" | "lostAnswer" | "brokenAnswer" }
+  | { readonly _tag: "late"; readonly millis: number }
+  | { readonly _tag: "slow"; readonly millis: number; readonly answer?: number }
 
 /** A requested fault. */
 export interface Fault {

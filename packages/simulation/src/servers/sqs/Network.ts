@@ -24,6 +24,7 @@ type Outcome = Result.Result<object, Failure>
 interface Exchange {
   readonly process: string | undefined
   readonly client: string
+  readonly finish: (outcome: Outcome) => void
   readonly end: (failure: Failure) => void
 }
 
@@ -34,6 +35,8 @@ export interface Network {
   readonly faults: Faults.Faults
   /** The number of attempts that have reached the server, by action. */
   readonly calls: () => Readonly<Record<string, number>>
+  /** The number of requests that will still arrive, even without a waiting client. */
+  readonly underWay: () => number
   /** Makes one attempt of a call, which ends after `timeout` milliseconds without an answer. */
   readonly attempt: (call: Api.Call, client: string, timeout: number) => Promise<Outcome>
   /** Breaks the connections of a process; by default of all. */
@@ -44,22 +47,69 @@ export interface Network {
   readonly restart: (away: number) => void
 }
 
-/** How long requests and answers take. */
+/** How long requests and answers take, and what becomes of them. */
 export interface Options {
   /** Milliseconds that a request or an answer takes at least. Default: 5. */
   readonly latency?: number
   /** Milliseconds that it may take longer, by chance. Default: 0. */
   readonly jitter?: number
+  /** The fault of a call for which a test has requested none. Default: it has none. */
+  readonly fault?: (call: Api.Call) => Faults.Effect | undefined
 }
 
+/** Carries the answer to a call, which takes `longer` milliseconds more. */
+type Way = (call: Api.Call, run: () => void, longer?: number) => void
+
+/** Makes a function that does what a request that has arrived asks for. `carry` continues it later. */
+const serving =
+  (server: Server, travel: Way, carry: (delay: number, run: () => void) => void) =>
+  (call: Api.Call, { end, finish }: Exchange, effect: Faults.Effect | undefined): void => {
+    const breaks = (): void => travel(call, () => end("reset"))
+    const handle = (longer = 0): void => {
+      const answer = (reply: Api.Reply): void => {
+        if (effect?._tag === "brokenAnswer") breaks()
+        else if (effect?._tag !== "lostAnswer") travel(call, () => finish(reply), longer)
+      }
+      server.handle(call, answer, effect)
+    }
+    switch (effect?._tag) {
+      case "lostRequest":
+        return
+      case "brokenRequest":
+        return breaks()
+      case "late":
+        breaks()
+        return carry(effect.millis, () => handle())
+      case "slow":
+        return carry(effect.millis, () => handle(effect.answer))
+      default:
+        handle()
+    }
+  }
+
 /** Connects a server. */
-export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Options = {}): Network => {
+export const make = (
+  host: Host,
+  server: Server,
+  { fault = () => undefined, jitter = 0, latency = 5 }: Options = {}
+): Network => {
   const faults = Faults.make()
   const exchanges = new Set<Exchange>()
   const calls: Record<string, number> = {}
   let downUntil = Number.NEGATIVE_INFINITY
+  let underWay = 0
 
-  const travel = (run: () => void): void => void host.after(latency + jitter * host.random(), run)
+  const way = ({ action, client }: Api.Call): number => latency + jitter * host.random(`${client} ${action}`)
+  const travel: Way = (call, run, longer = 0) => void host.after(way(call) + longer, run)
+  const carry = (delay: number, run: () => void): void => {
+    underWay++
+    host.after(delay, () => {
+      underWay--
+      run()
+    })
+  }
+
+  const serve = serving(server, travel, carry)
 
   const endAll = (failure: Failure, isMeant: (exchange: Exchange) => boolean = () => true): void => {
     for (const exchange of exchanges) if (isMeant(exchange)) exchange.end(failure)
@@ -69,6 +119,7 @@ export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Op
     server,
     faults,
     calls: () => ({ ...calls }),
+    underWay: () => underWay,
     cut: (process) => endAll("reset", (exchange) => process === undefined || exchange.process === process),
     close: (client) => endAll("closed", (exchange) => exchange.client === client),
     restart: (away) => {
@@ -82,23 +133,18 @@ export const make = (host: Host, server: Server, { jitter = 0, latency = 5 }: Op
           cancel()
           resolve(outcome)
         }
-        const exchange: Exchange = { process: call.client, client, end: (failure) => finish(Result.fail(failure)) }
+        const end = (failure: Failure): void => finish(Result.fail(failure))
+        const exchange: Exchange = { process: call.client, client, finish, end }
         exchanges.add(exchange)
-        const cancel = host.after(timeout, () => exchange.end("silence"))
-        travel(() => {
+        const cancel = host.after(timeout, () => end("silence"))
+        carry(way(call), () => {
           // A request whose connection has broken on its way does not arrive.
           if (!exchanges.has(exchange)) return
-          if (host.now() < downUntil) return exchange.end("refused")
-          calls[call.action] = (calls[call.action] ?? 0) + 1
-          const effect = faults.take(call)
-          if (effect?._tag === "lostRequest") return
-          const answer = (reply: Api.Reply): void => {
-            if (effect?._tag === "brokenAnswer") travel(() => exchange.end("reset"))
-            else if (effect?._tag !== "lostAnswer") travel(() => finish(reply))
+          if (host.now() < downUntil) end("refused")
+          else {
+            calls[call.action] = (calls[call.action] ?? 0) + 1
+            serve(call, exchange, faults.take(call) ?? fault(call))
           }
-          const handle = () => server.handle(call, answer, effect)
-          if (effect?._tag === "slow") host.after(effect.millis, handle)
-          else handle()
         })
       })
   }

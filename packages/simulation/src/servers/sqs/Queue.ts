@@ -96,11 +96,12 @@ export const keep = (
     /** Milliseconds. */
     readonly delay: number
     readonly client: string | undefined
+    readonly entry?: Api.Entry
     /** The message that SQS has moved. */
     readonly moved?: { readonly message: Message; readonly source: string }
   }
 ): Message => {
-  const { client, delay, moved } = how
+  const { client, delay, entry, moved } = how
   const copy = number()
   const now = host.now()
   // A standard queue keeps the time of the first send, a FIFO queue counts retention from the move.
@@ -119,7 +120,8 @@ export const keep = (
     cancelDue: () => {},
     cancelExpiry: () => {}
   }
-  listen({ _tag: "Stored", message, queue: queue.name, due: now + delay, isNative: moved !== undefined, client })
+  const due = now + delay
+  listen({ _tag: "Stored", message, queue: queue.name, due, isNative: moved !== undefined, client, entry })
   queue.store.add(message, delay, sent + numberOf(queue, "MessageRetentionPeriod") * 1000 - now)
   return message
 }

@@ -21,13 +21,19 @@ export interface Receipts {
   /** Delivers a message, and hides it for this many seconds. */
   readonly give: (queue: Queue, message: Message, seconds: number, client: string | undefined) => Receipt
   /** Hides a message for this many seconds, by its receipt. */
-  readonly hide: (receipt: Receipt, seconds: number, client: string | undefined) => void
+  readonly hide: (receipt: Receipt, seconds: number, client: string | undefined, entry?: Api.Entry) => void
   readonly remove: (queue: Queue, entry: Api.Entry) => AwsError | undefined
   readonly change: (queue: Queue, entry: Api.Entry, client: string | undefined) => AwsError | undefined
 }
 
 /** Milliseconds of the longest visibility from the receive. */
 const longest = 43_200_000
+
+/** The handle of a delivery. */
+const handleOf = (delivery: number): string => `AQEB${delivery}`
+
+/** The number of the delivery that a handle is for. */
+export const deliveryOf = (handle: string): number => Number(handle.slice(handleOf(0).length - 1))
 
 /** Makes no receipts yet. */
 export const make = ({ happens, host, listen, number, settings }: Env): Receipts => {
@@ -45,10 +51,10 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
   /** Whether a handle does nothing: its message was received again since. */
   const isIdle = ({ delivery, message }: Receipt): boolean => message.delivery !== delivery && !settings.obeysOld
 
-  const hide: Receipts["hide"] = (receipt, seconds, client) => {
+  const hide: Receipts["hide"] = (receipt, seconds, client, entry) => {
     const { delivery, message, queue } = receipt
     receipt.until = host.now() + seconds * 1000
-    listen({ _tag: "Changed", message, queue: queue.name, delivery, due: receipt.until, client })
+    listen({ _tag: "Changed", message, queue: queue.name, delivery, due: receipt.until, client, entry })
     queue.store.hide(message, seconds * 1000)
   }
 
@@ -57,7 +63,7 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
       const delivery = number()
       const received = host.now()
       const until = received + seconds * 1000
-      const receipt = { handle: `AQEB${delivery}`, delivery, queue, message, received, until, isUsed: false }
+      const receipt = { handle: handleOf(delivery), delivery, queue, message, received, until, isUsed: false }
       receipts.set(receipt.handle, receipt)
       message.receives++
       message.firstReceived ??= received
@@ -67,7 +73,8 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
       return receipt
     },
     hide,
-    remove: (queue, { ReceiptHandle = "" }) => {
+    remove: (queue, entry) => {
+      const { ReceiptHandle = "" } = entry
       const found = find(queue, ReceiptHandle)
       if ("code" in found) return found
       const { delivery, message } = found
@@ -77,10 +84,11 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
       found.isUsed = true
       if (happens("echo", queue)) return undefined
       queue.store.remove(message)
-      listen({ _tag: "Gone", message, queue: queue.name, why: "settled", delivery })
+      listen({ _tag: "Gone", message, queue: queue.name, why: "settled", delivery, entry })
       return undefined
     },
-    change: (queue, { ReceiptHandle = "", VisibilityTimeout = 0 }, client) => {
+    change: (queue, entry, client) => {
+      const { ReceiptHandle = "", VisibilityTimeout = 0 } = entry
       const found = find(queue, ReceiptHandle)
       if ("code" in found) return found
       if (found.message.state === "gone") {
@@ -94,7 +102,7 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
       }
       if (isIdle(found)) return undefined
       found.isUsed = true
-      hide(found, VisibilityTimeout, client)
+      hide(found, VisibilityTimeout, client, entry)
       return undefined
     }
   }

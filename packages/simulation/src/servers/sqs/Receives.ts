@@ -42,11 +42,15 @@ const next = (env: Env, queue: Queue, count: number): ReadonlyArray<Message.Mess
 const chosen = (env: Env, queue: Queue, count: number): ReadonlyArray<Message.Message> => {
   const { happens, host } = env
   if (count <= 0) return []
-  const any = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> => all.slice(Math.floor(host.random() * all.length))
+  const any = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
+    all.slice(Math.floor(host.random(`repeat ${queue.name}`) * all.length))
   const repeated = happens("repeat", queue) ? any(queue.store.inFlight()).slice(0, 1) : []
   const most = happens("few", queue) ? 1 : count - repeated.length
   if (!happens("disorder", queue)) return [...repeated, ...next(env, queue, most)]
-  const mixed = next(env, queue, Number.POSITIVE_INFINITY).map((message) => ({ message, at: host.random() }))
+  const mixed = next(env, queue, Number.POSITIVE_INFINITY).map((message) => ({
+    message,
+    at: host.random(`disorder ${queue.name}`)
+  }))
   return [...repeated, ...mixed.toSorted((one, other) => one.at - other.at).map(({ message }) => message)].slice(
     0,
     count

@@ -50,9 +50,10 @@ export const make = (env: Env) => {
     if (refused !== undefined) return Result.fail(refused)
     const content = contentOf(entry, isFifo)
     const delay = 1000 * (entry.DelaySeconds ?? numberOf(queue, "DelaySeconds"))
-    if (!isFifo) return Result.succeed({ MessageId: keep(env, queue, content, { delay, client }).id })
+    const how = { delay, client, entry }
+    if (!isFifo) return Result.succeed({ MessageId: keep(env, queue, content, how).id })
     const { found, remember } = earlier(env, queue, content)
-    const message = found ?? keep(env, queue, content, { delay, client })
+    const message = found ?? keep(env, queue, content, how)
     if (found === undefined) remember(message)
     return Result.succeed({ MessageId: message.id, SequenceNumber: String(message.copy) })
   }

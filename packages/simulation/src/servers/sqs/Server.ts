@@ -10,7 +10,7 @@
 import * as Result from "effect/Result"
 import type { Host } from "../Host.ts"
 import * as Api from "./Api.ts"
-import { denied, named } from "./AwsError.ts"
+import { type AwsError, denied, named } from "./AwsError.ts"
 import * as Batches from "./Batches.ts"
 import * as CallRules from "./CallRules.ts"
 import type { Listener } from "./Facts.ts"
@@ -29,6 +29,8 @@ export interface Options extends Partial<Settings> {
   readonly listen?: Listener
   /** Whether an unkindness happens to a standard queue now. Default: never. */
   readonly happens?: (what: Unkindness, queue: string) => boolean
+  /** Why SQS refuses an entry of a batch, beyond the rules for its content. Default: it does not. */
+  readonly refuses?: (call: Api.Call, entry: Api.Entry) => AwsError | undefined
 }
 
 /** A server. */
@@ -89,7 +91,10 @@ const methods = (env: Env, receipts: Receipts.Receipts): Readonly<Record<string,
 }
 
 /** Makes a server without queues. */
-export const make = (host: Host, { happens = () => false, listen = () => {}, ...options }: Options = {}): Server => {
+export const make = (
+  host: Host,
+  { happens = () => false, listen = () => {}, refuses = () => undefined, ...options }: Options = {}
+): Server => {
   const settings = { ...defaults, ...options }
   const queues = new Map<string, Queue>()
   const woken = new Set<Queue>()
@@ -144,7 +149,9 @@ export const make = (host: Host, { happens = () => false, listen = () => {}, ...
     const queue = find(call)
     if (queue === undefined && !queueless.includes(action)) return answer(Result.fail(named.QueueDoesNotExist))
     if (action === "ReceiveMessage") return receives.receiveMessage(queue!, call, answer)
-    answer(known[action]!(call, queue!, (place) => Faults.entryError(effect, place)))
+    const refusal = (place: number): AwsError | undefined =>
+      Faults.entryError(effect, place) ?? refuses(call, call.body.Entries![place]!)
+    answer(known[action]!(call, queue!, refusal))
   }
 
   return {

@@ -1,0 +1,33 @@
+/** Messages of a simulated SQS in the world's terms. */
+import { Metadata } from "@requeue/core/port"
+import type * as Api from "../servers/sqs/Api.ts"
+import { keyHeader, type Parcel } from "../world/Store.ts"
+
+/** The parts of a sent message that the world reads. */
+type Sent = Pick<Api.Entry, "MessageBody" | "MessageAttributes">
+
+const textOf = ({ MessageAttributes = {} }: Sent, name: string): string | undefined =>
+  MessageAttributes[name]?.StringValue
+
+/** The message that a call sends. */
+export const fromEntry = (entry: Sent): Parcel => {
+  const key = textOf(entry, keyHeader)
+  return {
+    body: Buffer.from(entry.MessageBody ?? ""),
+    headers: key === undefined ? {} : { [keyHeader]: key },
+    metadata: textOf(entry, Metadata.header),
+    nonce: undefined
+  }
+}
+
+/** The part of a call that sends a message. */
+export const toEntry = ({ body, headers, metadata }: Parcel): Api.Entry => {
+  const all = metadata === undefined ? headers : { ...headers, [Metadata.header]: metadata }
+  return {
+    Id: "0",
+    MessageBody: Buffer.from(body).toString(),
+    MessageAttributes: Object.fromEntries(
+      Object.entries(all).map(([name, StringValue]) => [name, { DataType: "String", StringValue }])
+    )
+  }
+}
