@@ -2,7 +2,7 @@
 import * as fs from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 import { dirname } from "node:path"
-import { DatabaseSync, type StatementSync } from "node:sqlite"
+import type { DatabaseSync, StatementSync } from "node:sqlite"
 
 export type { StatementSync as Statement }
 
@@ -77,7 +77,11 @@ const orUndefined = <A>(read: () => A): A | undefined => {
 
 /** Node's own. */
 export const node: Driver = {
-  open: (path) => new DatabaseSync(path, { timeout: 0 }),
+  open: (path) => {
+    // Not imported: loading it makes Node 22 warn, also in programs that use another broker.
+    const { DatabaseSync: Opened } = process.getBuiltinModule("node:sqlite")
+    return new Opened(path, { timeout: 0 })
+  },
   fileSystem: (path) => orUndefined(() => fs.statfsSync(dirname(path)).type),
   identity: (path) =>
     orUndefined(() => {
