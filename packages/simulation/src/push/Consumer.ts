@@ -120,7 +120,9 @@ export const subscribing =
       },
       ended: (claim, end) => {
         if (end === "gone") remember(claim)
-      }
+      },
+      // The server does not report why it refuses a copy.
+      mayBeSmaller: () => true
     })
 
     const started = Effect.sync((): Broker.Subscription => {
