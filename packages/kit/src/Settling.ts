@@ -102,19 +102,23 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
       end()
     }
     const settled = once<C>((each, failure) => (failure === undefined ? succeed(each) : fail(each, failure)))
-    // The settlement has succeeded, whatever becomes of the ack. But a broker that rejects acks would redeliver forever.
-    const acked = once<C>((each, failure) => (failure?.fate === "rejected" ? fail(each, failure) : succeed(each)))
-    const copied = once<K>((each, failure) => {
-      const { instead } = each.command
-      if (failure === undefined) {
-        stored?.(each)
-        carryOut([claimed(each, ack)], acked)
-      } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
-      else fail(each, failure)
-    })
+    // A function, because most calls have no copies.
+    const copy = (copies: ReadonlyArray<Claim<K>>): void => {
+      // The settlement has succeeded, whatever becomes of the ack. But a broker that rejects acks would redeliver forever.
+      const acked = once<C>((each, failure) => (failure?.fate === "rejected" ? fail(each, failure) : succeed(each)))
+      const copied = once<K>((each, failure) => {
+        const { instead } = each.command
+        if (failure === undefined) {
+          stored?.(each)
+          carryOut([claimed(each, ack)], acked)
+        } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
+        else fail(each, failure)
+      })
+      publish?.(copies, copied)
+    }
 
     const commands: Array<Claim<C>> = []
-    const copies: Array<Claim<K>> = []
+    let copies: Array<Claim<K>> | undefined
     for (const request of requests) {
       const error = claim(request)
       if (error !== undefined) {
@@ -123,11 +127,11 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
       }
       open++
       const command = toCommand(request)
-      if (isCopy(command)) copies.push(claimed(request, command))
+      if (isCopy(command)) (copies ??= []).push(claimed(request, command))
       else commands.push(claimed(request, command))
     }
     if (commands.length > 0) carryOut(commands, settled)
-    if (copies.length > 0) publish?.(copies, copied)
+    if (copies !== undefined) copy(copies)
     end()
   }
 

@@ -589,8 +589,8 @@ const clients: ReadonlyArray<Mutant> = [
   {
     name: "the kit takes a failed copy for stored",
     file: settlingOfKit,
-    from: "if (failure === undefined) {\n        stored?.",
-    to: 'if (failure === undefined || failure.fate === "unknown") {\n        stored?.'
+    from: "if (failure === undefined) {\n          stored?.",
+    to: 'if (failure === undefined || failure.fate === "unknown") {\n          stored?.'
   }
 ]
 
