@@ -377,10 +377,11 @@ export const rows = (version: string) => {
       "a queue with a consumer does not expire",
       `${ttl}#queue-ttl`,
       async (tools) => {
-        const name = await tools.queue({ ...classic, "x-expires": 200 })
         const used = await tools.channel()
+        // A busy machine must have time to consume it.
+        const name = await tools.queue({ ...classic, "x-expires": 5000 })
         await used.consume(name, () => {})
-        await tools.sleep(700)
+        await tools.sleep(7000)
         return tools.ask((channel) => channel.checkQueue(name))
       },
       { queue: "q1", messageCount: 0, consumerCount: 1 }
