@@ -66,6 +66,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (url.host !== "") return refuse("the URL has a host, and a file has none")
   const path = decodeURIComponent(url.pathname)
   if (path === "" || path.endsWith("/")) return refuse("the URL names no file")
+  if (path.includes("\0")) return refuse("the path of the file has a NUL character, which no file name can have")
   return Result.map(decodeFields(parameters, own), ({ durability = "full", lease = 30_000, timeout = 10_000 }) => ({
     path,
     durability,

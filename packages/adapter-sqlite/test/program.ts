@@ -28,18 +28,25 @@ export const openAt = (path: string, driver: Driver, query = "") =>
 export const run = <A, E>(program: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(VirtualTime.run(Effect.scoped(program)))
 
-export const send = ({ publish }: Broker.Service, ids: ReadonlyArray<string>, body = new Uint8Array(3), delay = 0) =>
-  publish(ids.map((id) => Outgoing.make({ queue: "q", id, body, headers: {}, delay }, VirtualTime.epoch)))
+export const outgoing = (queue: string, id: string, body = new Uint8Array(3), delay = 0) =>
+  Outgoing.make({ queue, id, body, headers: {}, delay }, VirtualTime.epoch)
+
+export const send = (
+  { publish }: Broker.Service,
+  ids: ReadonlyArray<string>,
+  body?: Uint8Array<ArrayBuffer>,
+  delay?: number
+) => publish(ids.map((id) => outgoing("q", id, body, delay)))
 
 export const counts = ({ admin }: Broker.Service) =>
   Effect.map(admin.counts("q"), ({ delayed, inFlight, ready }) => [ready, inFlight, delayed])
 
-/** Subscribes to `q` with a credit, and gathers deliveries. */
-export const probe = (broker: Broker.Service, credit: number) =>
+/** Subscribes with a credit, and gathers deliveries. */
+export const probe = (broker: Broker.Service, credit: number, queue = "q") =>
   Effect.gen(function* () {
     const inbox: Array<Delivery.Delivery> = []
     const subscription = yield* broker.subscribe({
-      queue: "q",
+      queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: ["q.dlq"],
       onDelivery: (delivery) => void inbox.push(delivery),

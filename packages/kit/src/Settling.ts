@@ -50,7 +50,7 @@ export interface Options<C extends Tagged, K extends Copy<C> = Copy<C>> {
   readonly carryOut: (claims: ReadonlyArray<Claim<C>>, done: Done<C>) => void
   /**
    * Publishes copies, and calls `done` for each in bounded time, as soon as it is stored or has failed. Default: no command is
-   * a copy.
+   * a copy, and one that is makes the settlement throw.
    */
   readonly publish?: ((claims: ReadonlyArray<Claim<K>>, done: Done<K>) => void) | undefined
   /**
@@ -78,7 +78,17 @@ const isTooLarge = ({ reason }: BrokerError.BrokerError): boolean => reason === 
 export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
   options: Options<C, K>
 ): ((requests: Requests) => Direct.Direct<Failures, never>) => {
-  const { ack, carryOut, claim, ended, mayBeSmaller = isTooLarge, publish, release, stored, toCommand } = options
+  const {
+    ack,
+    carryOut,
+    claim,
+    ended,
+    mayBeSmaller = isTooLarge,
+    publish = unpublished,
+    release,
+    stored,
+    toCommand
+  } = options
 
   const begin = (requests: Requests, onEnd: (failures: Failures) => void): void => {
     const failures: Array<Broker.SettleFailure> = []
@@ -114,7 +124,7 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
         } else if (failure.fate === "rejected" && instead !== undefined) carryOut([claimed(each, instead)], settled)
         else fail(each, failure)
       })
-      publish?.(copies, copied)
+      publish(copies, copied)
     }
 
     const commands: Array<Claim<C>> = []
@@ -142,6 +152,10 @@ export const make = <C extends Tagged, K extends Copy<C> = Copy<C>>(
       begin(requests, (failures) => onExit(Exit.succeed(failures)))
       return () => undefined
     })
+}
+
+const unpublished = (): never => {
+  throw new TypeError("Settling.make: toCommand has returned a copy, which needs the option publish")
 }
 
 const claimed = <C>({ delivery, settlement }: Broker.SettleRequest, command: C): Claim<C> => ({

@@ -209,3 +209,15 @@ it("a defect of an adapter ends the call", async () => {
   const exit = await Effect.runPromiseExit(run([{ delivery: deliveryOf(0), settlement: Settlement.Ack }]))
   assert.strictEqual(exit._tag, "Failure")
 })
+
+it("a copy that the adapter cannot publish ends the call", async () => {
+  const run = Settling.make<Direct>({
+    claim: () => undefined,
+    release: () => undefined,
+    toCommand: () => ({ _tag: "Copy", outgoing }),
+    ack: { _tag: "Ack" },
+    carryOut: () => {}
+  })
+  const exit = await Effect.runPromiseExit(run([{ delivery: deliveryOf(0), settlement: Settlement.Ack }]))
+  assert.strictEqual(exit._tag, "Failure")
+})

@@ -85,6 +85,24 @@ const abandons = (lab: Lab, failure: Loss) =>
     yield* Wait.found("the message or its letter", isThere, { within: within(lab), every: lab.unit })
   })
 
+/** A settlement ends with its subscription, whatever becomes of the copy that it waits for. */
+const endsWithin = (lab: Lab, failure: Loss) =>
+  Effect.gen(function* () {
+    const letter = Settlement.DeadLetter("permanent", lab.dlq, { name: "Error", message: "no" })
+    yield* lab.publish("a")
+    const settling = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
+        const delivery = yield* port.next
+        const happened = yield* lab.failNext("publish", failure)
+        const fiber = yield* Effect.forkDetach(port.settle(delivery, letter))
+        yield* lab.until("the failure", happened, lab.recovery)
+        return fiber
+      })
+    )
+    yield* ends(lab, "the settlement", Fiber.join(settling))
+  })
+
 /** Why a publish has failed. */
 const reasons: Readonly<Record<Loss, ReadonlyArray<string>>> = {
   refused: ["Throttled"],
@@ -217,6 +235,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     test(
       `a dead letter's copy ${words[failure]} before its subscription ends leaves its original there`,
       (lab) => abandons(lab, failure),
+      Needs.failNext("publish", failure)
+    )
+  ),
+  ...losses.map((failure) =>
+    test(
+      `the settlement of a dead letter's copy ${words[failure]} ends, although its subscription has ended`,
+      (lab) => endsWithin(lab, failure),
       Needs.failNext("publish", failure)
     )
   )

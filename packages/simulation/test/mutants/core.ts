@@ -571,8 +571,8 @@ const clients: ReadonlyArray<Mutant> = [
   {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,
-    from: "publish?.(copies, copied)",
-    to: "(carryOut(copies.map((each) => claimed(each, ack)), () => {}), publish?.(copies, copied))"
+    from: "publish(copies, copied)",
+    to: "(carryOut(copies.map((each) => claimed(each, ack)), () => {}), publish(copies, copied))"
   },
   {
     name: "the kit keeps an original whose copy is stored",

@@ -3,6 +3,14 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "never answers for a copy that is withdrawn",
+    kills:
+      "the settlement of a dead letter's copy that never reaches the broker ends, although its subscription has ended",
+    file: "settle/settle.ts",
+    text: 'Effect.onInterrupt(ended, () => Effect.sync(() => done(claim, loss(queue, false), "lost")))',
+    replacement: "ended"
+  },
+  {
     name: "takes a topic that is missing for an empty one",
     kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "internal/nsqdStats.ts",

@@ -92,7 +92,9 @@ const publishing =
   (claims: ReadonlyArray<Settling.Claim<CopyCommand>>, done: Settling.Done<CopyCommand>): void => {
     for (const claim of claims) {
       const published = contained(queue, () => publish(claim.command, receiptOf(claim.delivery)))
-      fork(Effect.match(published, { onSuccess: () => done(claim), onFailure: (error) => done(claim, error) }))
+      const ended = Effect.match(published, { onSuccess: () => done(claim), onFailure: (error) => done(claim, error) })
+      // The subscription ends, and returns the message.
+      fork(Effect.onInterrupt(ended, () => Effect.sync(() => done(claim, loss(queue, false), "lost"))))
     }
   }
 

@@ -114,11 +114,12 @@ export const make = ({ fork, publish, queue, settled, toCommand }: Dependencies)
         original: originalOf(receiptOf(delivery))
       }))
       const published = publish(copies, (index) => done(claims[index]!))
-      fork(
-        Effect.map(published, (errors) =>
-          errors.forEach((error, index) => error && done(claims[index]!, error, fateOf(error)))
-        )
+      const ended = Effect.map(published, (errors) =>
+        errors.forEach((error, index) => error && done(claims[index]!, error, fateOf(error)))
       )
+      const end = Effect.sync(() => claims.forEach((claim) => done(claim, lost(queue), "lost")))
+      // The subscription ends, and returns the messages.
+      fork(Effect.onInterrupt(ended, () => end))
     },
     ended: (claim, end) => {
       if (end === "gone") remember(claim)

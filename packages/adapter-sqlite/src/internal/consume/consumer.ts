@@ -76,6 +76,9 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       queue,
       weight: Math.min(maxClaim, limit),
       run: (connection) => {
+        // Those of an earlier run, which was rolled back.
+        for (const { receipt } of leased) held.delete(receipt)
+        leased = []
         const time = now()
         forgetLost(time)
         next = firstEnd

@@ -1,17 +1,21 @@
 /** Cases of FIFO queues, which this adapter alone has. They run on the adapter of the harness, which a mutant may have broken. */
 import { BatchPolicy, Broker, Consumer } from "@requeue/core"
-import { type Case, Check, Harness, Wait } from "@requeue/conformance"
+import { type Case, Check, Harness, Wait, Workload } from "@requeue/conformance"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { outgoing } from "../world.ts"
 
 /** Ids begin with the name of their group. */
-const send = (queue: string, ids: ReadonlyArray<string>) =>
-  Effect.flatMap(Broker.Broker, (broker) =>
-    broker.publish(ids.map((id) => outgoing(queue, id, { headers: { "message-group-id": id.slice(0, 1) } })))
-  )
+export const send = (queue: string, ids: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const broker = yield* Broker.Broker
+    yield* broker.publish(
+      ids.map((id) => Workload.outgoing(queue, id, { now, headers: { "message-group-id": id.slice(0, 1) } }))
+    )
+  })
 
-const test = (
+export const test = (
   name: string,
   body: (queue: string) => Effect.Effect<void, unknown, Broker.Broker | Scope.Scope>
 ): Case.Case => ({
