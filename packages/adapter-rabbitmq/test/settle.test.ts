@@ -7,7 +7,10 @@ import * as Settle from "../src/internal/settle/settle.ts"
 
 test("a copy that is withdrawn with its subscription answers its settlement: the server redelivers the original", async () => {
   const settler = { isOpen: () => true, barrier: () => undefined, claim: () => true }
-  const receipt = { settler, message: { properties: {}, fields: { exchange: "", routingKey: "q" } } } as unknown as Receipt // All that is used.
+  const receipt = {
+    settler,
+    message: { properties: {}, fields: { exchange: "", routingKey: "q" } }
+  } as unknown as Receipt // All that is used.
   const delivery: Received = {
     body: new Uint8Array(),
     headers: {},

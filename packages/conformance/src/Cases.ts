@@ -49,6 +49,7 @@ import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
 import { cases as troubles } from "./cases/troubles.ts"
+import { cases as transactedBatches } from "./cases/transactedBatches.ts"
 import { cases as transactions } from "./cases/transactions.ts"
 import { cases as truths } from "./cases/truths.ts"
 
@@ -94,6 +95,7 @@ export const cases: ReadonlyArray<Case> = [
   ...leases,
   ...processes,
   ...transactions,
+  ...transactedBatches,
   ...failingCalls,
   ...removals,
   ...truths,

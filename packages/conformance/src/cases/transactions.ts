@@ -1,82 +1,11 @@
 /** Transactions: what a handler writes and sends, and the ack of its message, happen together or not at all. */
-import { BatchPolicy, type Handler, RetryPolicy, Transaction } from "@requeue/core"
+import { RetryPolicy, Transaction } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import type { Transaction as Begun } from "../Harness.ts"
-import type { Lab } from "../Lab.ts"
+import { all, begin, checkDone, checkRuns, handler, no, rowsOf, sentTo, test } from "../internal/transactions.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
-
-const test = (name: string, body: Case.Body): Case.Case => Case.inGroup("transactions")(name, body, Needs.transactions)
-
-/** The queue that handlers send to. */
-const sentTo = (lab: Lab) => `${lab.queue}.sent`
-
-/** The committed rows of this case. */
-const rowsOf = (lab: Lab) =>
-  Effect.map(lab.harness.transactions!.rows, (rows) =>
-    rows.flatMap((row) => (row.startsWith(`${lab.queue} `) ? [row.slice(lab.queue.length + 1)] : [])).toSorted()
-  )
-
-/** Begins a transaction, and returns what a handler does in it. */
-const begin = (lab: Lab): Effect.Effect<Work, unknown, Scope.Scope> =>
-  Effect.map(lab.harness.transactions!.begin, (begun) => ({
-    ...begun,
-    write: (row) => begun.write(`${lab.queue} ${row}`),
-    send: (id) => Effect.flatMap(lab.producer(sentTo(lab)), (producer) => producer.within(begun.value).send(id, { id }))
-  }))
-
-interface Work extends Begun {
-  /** Sends a message with this id and body in the transaction. */
-  readonly send: (id: string) => Effect.Effect<unknown, unknown>
-}
-
-/** Acks the message, writes a row and sends a message, in one transaction that stays open. */
-const all = (work: Work, message: Handler.Received<unknown>) =>
-  Effect.gen(function* () {
-    yield* Transaction.within(message, work.value)
-    yield* work.write(message.id)
-    yield* work.send(message.id)
-  })
-
-/** Runs a handler in a transaction of its own. The end of the handler rolls back what it has not committed. */
-const handler =
-  (lab: Lab, body: (work: Work, message: Handler.Received<unknown>) => Effect.Effect<unknown, unknown>) =>
-  (message: Handler.Received<unknown>) =>
-    Effect.scoped(Effect.flatMap(begin(lab), (work) => body(work, message)))
-
-/** Checks that these messages are done: each wrote one row and sent one message, and its queue is empty. */
-const checkDone = (lab: Lab, ids: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    yield* lab.untilEmpty
-    yield* lab.quiet()
-    yield* lab.untilEmpty
-    Check.equal("rows", yield* rowsOf(lab), ids.toSorted())
-    const sent = yield* Port.oldest(lab.broker, sentTo(lab), ids.length + 1)
-    Check.equal("messages sent", sent.map(({ metadata }) => metadata.id).toSorted(), ids.toSorted())
-    yield* lab.untilEvents("Succeeded", ids.length)
-    const succeeded = lab.eventsOf("Succeeded")
-    Check.equal("successes", succeeded.map(({ id }) => id).toSorted(), ids.toSorted())
-    Check.isTrue(
-      "all in transactions",
-      succeeded.every(({ inTransaction }) => inTransaction === true),
-      succeeded
-    )
-  })
-
-/** Checks how often handlers ran and failed. */
-const checkRuns = (lab: Lab, runs: ReadonlyArray<readonly [string, number]>, failures: number) => {
-  Check.equal(
-    "runs",
-    lab.runs.map(({ attempts, id }) => [id, attempts]),
-    runs
-  )
-  Check.equal("failed attempts", lab.eventsOf("AttemptFailed").length, failures)
-}
-
-const no = Effect.fail(new Error("no"))
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a transaction that is committed acks its message, and its rows and messages exist from then on", function* (lab) {
@@ -227,55 +156,6 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* checkDone(lab, ["a"])
     Check.isTrue("the error", errors[0] instanceof Transaction.AlreadySettled && errors[0].by === "late", errors)
   }),
-  test("a batch is acked in one transaction, except for the messages that it retries", function* (lab) {
-    yield* lab.send("a", "b", "c")
-    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 })
-    yield* lab.startBatch({ batch }, (given) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const work = yield* begin(lab)
-          const isFirst = given.messages.length === 3
-          const b = given.messages.find(({ id }) => id === "b")!
-          if (isFirst) b.retry()
-          yield* Transaction.within(given, work.value)
-          for (const { id } of given.messages) {
-            if (isFirst && id === "b") continue
-            yield* work.write(id)
-            yield* work.send(id)
-          }
-          yield* work.commit
-        })
-      )
-    )
-    yield* lab.until("the end of the first batch", () => lab.eventsOf("Succeeded").length === 2)
-    yield* lab.until("the retry", () => lab.runs.length >= 4, 120_000)
-    yield* checkDone(lab, ["a", "b", "c"])
-    Check.equal(
-      "retries",
-      lab.eventsOf("RetryScheduled").map(({ id }) => id),
-      ["b"]
-    )
-  }),
-  test("a batch whose transaction is rolled back is redelivered whole", function* (lab) {
-    yield* lab.send("a", "b", "c")
-    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 1000 })
-    yield* lab.startBatch({ batch }, (given) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const work = yield* begin(lab)
-          yield* Transaction.within(given, work.value)
-          for (const { id } of given.messages) {
-            yield* work.write(id)
-            yield* work.send(id)
-          }
-          yield* given.messages.some(({ attempts }) => attempts === 1) ? no : work.commit
-        })
-      )
-    )
-    yield* checkDone(lab, ["a", "b", "c"])
-    Check.equal("redelivered", lab.runs.filter(({ attempts }) => attempts === 2).length, 3)
-    Check.equal("failed attempts", lab.eventsOf("AttemptFailed").length, 3)
-  }),
   test("a failed run is not repeated at once after within: the message is redelivered", function* (lab) {
     yield* lab.send("a")
     const retry = RetryPolicy.make({ maxRetries: 1, immediate: 3 })
@@ -284,54 +164,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       handler(lab, (work, message) => Effect.andThen(all(work, message), message.attempts === 1 ? no : work.commit))
     )
     yield* checkDone(lab, ["a"])
-    checkRuns(
-      lab,
-      [
-        ["a", 1],
-        ["a", 2]
-      ],
-      1
-    )
-  }),
-  test("a message that is sent in a transaction without an ack exists if that is committed", function* (lab) {
-    for (const end of ["rollback", "commit"] as const) {
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const work = yield* begin(lab)
-          yield* work.send(end)
-          yield* lab.quiet()
-          yield* work[end]
-        })
-      )
-    }
-    yield* lab.quiet()
-    const sent = yield* Port.oldest(lab.broker, sentTo(lab), 2)
-    Check.equal(
-      "messages",
-      sent.map(({ metadata }) => metadata.id),
-      ["commit"]
-    )
-  }),
-  test("all messages of a batch that is sent in a transaction exist if that is committed", function* (lab) {
-    const work = yield* begin(lab)
-    const producer = yield* lab.producer(sentTo(lab))
-    const ids = ["a", "b", "c"]
-    const sent = yield* producer.within(work.value).sendBatch(ids.map((id) => ({ id, body: id })))
-    Check.equal("ids", sent, ids)
-    yield* work.commit
-    yield* lab.untilPending({ ready: ids.length }, sentTo(lab))
-  }),
-  test("a message that is acked in a transaction without a send is done if that is committed", function* (lab) {
-    yield* lab.send("a")
-    yield* lab.start(
-      {},
-      handler(lab, (work, message) =>
-        Effect.andThen(Transaction.within(message, work.value), message.attempts === 1 ? work.rollback : work.commit)
-      )
-    )
-    yield* lab.untilRuns(2)
-    yield* lab.untilEmpty
-    yield* lab.quiet()
     checkRuns(
       lab,
       [

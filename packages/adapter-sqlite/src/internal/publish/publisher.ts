@@ -33,8 +33,13 @@ export const toRow = ({ body, delay, headers, metadata, queue }: Outgoing.Outgoi
 
 const insert = (connection: Connection, message: Outgoing.Outgoing, now: number): void => {
   if (message.create === false && !Rows.exists(connection, message.queue)) {
-    const detail = "there is no such queue"
-    throw new BrokerError.BrokerError({ ...context, queue: message.queue, reason: "QueueMissing", detail })
+    throw new BrokerError.BrokerError({
+      ...context,
+      queue: message.queue,
+      reason: "QueueMissing",
+      detail: "there is no such queue",
+      remedy: "Run requeue create for this queue, or start a consumer of it"
+    })
   }
   Rows.declare(connection, message.queue)
   Rows.insert(connection, toRow(message, now))
