@@ -5,7 +5,6 @@ import * as Result from "effect/Result"
 import { afterAll, describe, test } from "vitest"
 import * as Capabilities from "../../src/internal/capabilities.ts"
 import { SqsOptions } from "../../src/index.ts"
-import { cases as fifo } from "./cases/fifo.ts"
 import { layer, options } from "./harness.ts"
 
 /** A server behind the strict proxy, and a link to it that can be cut. */
@@ -63,13 +62,13 @@ export const register = async (
     name: many.name,
     layer: layer(patient),
     lateness,
-    cases: [...beside.filter((each) => !isFailing(each)), ...fifo.filter((each) => !isFailing(each))]
+    cases: beside.filter((each) => !isFailing(each))
   })
   Suite.register(concurrent, {
     name: `${many.name}, failing calls`,
     layer: layer(uncut),
     lateness,
-    cases: [...beside, ...fifo].filter(isFailing)
+    cases: beside.filter(isFailing)
   })
   Suite.register(
     { describe, test, afterAll },
