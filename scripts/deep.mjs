@@ -35,7 +35,7 @@ const versions = {
   }
 }
 
-/** Virtual tests that try many more random inputs with `REQUEUE_CAMPAIGNS=1`. */
+/** Virtual tests that try many more, and other, random inputs with `REQUEUE_CAMPAIGNS=1`. */
 const campaigns = {
   "adapter-memory": ["test/Model", "test/crashes"],
   "adapter-nsq": ["test/credit.laws"],
@@ -74,7 +74,7 @@ const main = async () => {
   const started = performance.now()
   const tests = []
   for (const one of known.filter((each) => asked.length === 0 || asked.includes(nameOf(each)))) {
-    const env = { ...process.env, REQUEUE_CAMPAIGNS: "1", REQUEUE_TEST_RUN: id }
+    const env = { REQUEUE_SEED: "random", ...process.env, REQUEUE_CAMPAIGNS: "1", REQUEUE_TEST_RUN: id }
     console.log(`\n${nameOf(one)}`)
     tests.push(test(one.folder, ["test/deep/", ...(campaigns[nameOf(one)] ?? [])], "deep", env))
     const { files = [], names = [], variable } = versions[nameOf(one)] ?? {}

@@ -17,8 +17,8 @@ const sources = defineConfig({
     // For modules that Node resolves: an adapter that is chosen by its URL, and programs that tests start.
     execArgv: [`--conditions=${condition}`],
     env: { NODE_OPTIONS: `--conditions=${condition}` },
-    // The programs that tests start end with the worker that started them.
-    setupFiles: [fileURLToPath(new URL("kept.mjs", import.meta.url))]
+    // The programs that tests start end with the worker that started them, and property tests draw the same inputs each time.
+    setupFiles: ["kept.mjs", "seed.mjs"].map((file) => fileURLToPath(new URL(file, import.meta.url)))
   }
 })
 
