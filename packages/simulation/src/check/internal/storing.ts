@@ -60,8 +60,8 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
-    // A client that ends returns unchanged what it could not settle.
-    const isUnsettled = settling?.fate === "transient" || settling?.fate === "unknown" || settling?.fate === "rejected"
+    // A client that ends returns unchanged what it could not settle: what was refused, and what has no answer yet.
+    const isUnsettled = settling !== undefined && settling.fate !== "taken" && settling.fate !== "lost"
     if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
