@@ -33,7 +33,7 @@ export const unlocked = <A>(
 
 /** An open file. */
 export interface File {
-  /** Returns the connection, or why there is none. */
+  /** Returns the connection to the file that has the path now, or why there is none. */
   readonly current: () => Connection | BrokerError.BrokerError
   /** Closes the file, and opens it again after a pause. */
   readonly reopen: () => void
@@ -121,7 +121,10 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
 
   watch(first)
   return {
-    current: () => current,
+    current: () => {
+      if (!(current instanceof BrokerError.BrokerError) && identify() !== identity) reopen()
+      return current
+    },
     reopen,
     generation: () => generation,
     close: () => {
