@@ -37,6 +37,14 @@ describe("a file is refused", () => {
     ["in a missing folder", (path) => `${path}/missing/queue.db`, /unable to open.*Create the folder/],
     ["that is no database", (path) => fs.writeFileSync(path, "x".repeat(5000)), /not a SQLite database/],
     ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 2.*supports 1.*Install the version/],
+    [
+      "whose tables were changed",
+      (path) => {
+        make(path)
+        new DatabaseSync(path).exec("DROP TABLE requeue_schema")
+      },
+      /already exists.*restore a backup, or drop all tables named requeue_.*restart/
+    ],
     ["on NFS", (_, driver) => Object.assign(driver, { fileSystem: () => 0x6969 }), /network file system.*local disk/],
     ["on SMB", (_, driver) => Object.assign(driver, { fileSystem: () => -11317950 }), /network file system/]
   ])("%s", async (_, prepare, message) => {
@@ -164,6 +172,19 @@ describe("a disk that is full", () => {
       })
     ))
 })
+
+it.each(["seq", "at", "leased", "token", "deliveries"])(
+  "no row can have a number in %s that JavaScript cannot hold",
+  (column) => {
+    const db = new DatabaseSync(":memory:")
+    migrate(db)
+    const store = (value: bigint) =>
+      db.exec(`INSERT INTO requeue_message (queue, body, ${column === "at" ? "" : "at, "}${column})
+      VALUES ('q', x'', ${column === "at" ? "" : "1, "}${value})`)
+    store(7n)
+    assert.throws(() => store(2n ** 53n), /CHECK constraint failed/)
+  }
+)
 
 it("a relative path is resolved once", () =>
   run(
