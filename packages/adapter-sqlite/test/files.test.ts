@@ -228,6 +228,19 @@ it("a plan changes nothing in a file", () =>
     })
   ))
 
+it("a removed log gets no more sends", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const { broker } = yield* openAt(path, VirtualDriver.make())
+      yield* send(broker, ["a"])
+      fs.rmSync(`${path}-wal`)
+      yield* send(broker, ["b"])
+      const { broker: other } = yield* openAt(path, VirtualDriver.make())
+      assert.deepStrictEqual(yield* counts(other), [2, 0, 0])
+    })
+  ))
+
 describe("a file that is replaced under a running broker", () => {
   it("gets no more sends", () =>
     run(

@@ -30,6 +30,8 @@ export interface Driver {
   readonly fileSystem: (path: string) => number | undefined
   /** Returns a name of the file that a replacement does not have; `undefined` if the file is missing. */
   readonly identity: (path: string) => string | undefined
+  /** The same of the file's log. */
+  readonly logIdentity: (path: string) => string | undefined
   /** Opens what writes a file's log to the disk, without blocking the event loop. */
   readonly flusher: (path: string) => Flusher
   /** Calls back after each change of a file's log. The result ends it; `undefined` if the log cannot be watched. */
@@ -77,6 +79,11 @@ const syncFolder = async (folder: string): Promise<void> => {
   }
 }
 
+const nameOf = (path: string): string => {
+  const { dev, ino } = fs.statSync(path)
+  return `${dev}:${ino}`
+}
+
 const orUndefined = <A>(read: () => A): A | undefined => {
   try {
     return read()
@@ -94,11 +101,8 @@ export const node: Driver = {
     return new Opened(path, { timeout: 0 })
   },
   fileSystem: (path) => orUndefined(() => fs.statfsSync(dirname(path)).type),
-  identity: (path) =>
-    orUndefined(() => {
-      const { dev, ino } = fs.statSync(path)
-      return `${dev}:${ino}`
-    }),
+  identity: (path) => orUndefined(() => nameOf(path)),
+  logIdentity: (path) => orUndefined(() => nameOf(logOf(path))),
   flusher,
   watch: (path, onChange) =>
     orUndefined(() => {
