@@ -26,7 +26,7 @@ export const make = (): VirtualDriver => {
   let jobs = 0
   const watchers = new Map<string, Set<() => void>>()
   const notify = (path: string): void => {
-    for (const watcher of watchers.get(`${path}-wal`) ?? []) watcher()
+    for (const watcher of watchers.get(path) ?? []) watcher()
   }
 
   const intercepted = (statement: Statement, sql: string): Statement =>
@@ -63,7 +63,7 @@ export const make = (): VirtualDriver => {
     flusher: (path) => ({
       flush: async () => {
         if (driver.flush !== undefined) return driver.flush()
-        const descriptor = fs.openSync(path, "r")
+        const descriptor = fs.openSync(`${path}-wal`, "r")
         fs.fdatasyncSync(descriptor)
         fs.closeSync(descriptor)
       },

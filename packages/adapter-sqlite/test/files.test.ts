@@ -1,11 +1,14 @@
 /** Files that cannot be queues, and files that stop working: typed errors with remedies, and nothing is lost. */
 import * as fs from "node:fs"
+import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { BrokerError, Settlement } from "@requeue/core/port"
+import { BrokerError, RetryPolicy, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, describe, it } from "vitest"
+import { node } from "../src/internal/client.ts"
 import { migrate, steps, versionOf } from "../src/internal/connect/schema.ts"
+import { operations } from "../src/internal/inspect/operations.ts"
 import * as VirtualDriver from "./driver.ts"
 import { counts, newPath, openAt, probe, run, send } from "./program.ts"
 
@@ -34,6 +37,14 @@ describe("a file is refused", () => {
     ["in a missing folder", (path) => `${path}/missing/queue.db`, /unable to open.*Create the folder/],
     ["that is no database", (path) => fs.writeFileSync(path, "x".repeat(5000)), /not a SQLite database/],
     ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 2.*supports 1.*Install the version/],
+    [
+      "whose tables were changed",
+      (path) => {
+        make(path)
+        new DatabaseSync(path).exec("DROP TABLE requeue_schema")
+      },
+      /already exists.*restore a backup, or drop all tables named requeue_.*restart/
+    ],
     ["on NFS", (_, driver) => Object.assign(driver, { fileSystem: () => 0x6969 }), /network file system.*local disk/],
     ["on SMB", (_, driver) => Object.assign(driver, { fileSystem: () => -11317950 }), /network file system/]
   ])("%s", async (_, prepare, message) => {
@@ -162,7 +173,89 @@ describe("a disk that is full", () => {
     ))
 })
 
+it.each(["seq", "at", "leased", "token", "deliveries"])(
+  "no row can have a number in %s that JavaScript cannot hold",
+  (column) => {
+    const db = new DatabaseSync(":memory:")
+    migrate(db)
+    const store = (value: bigint) =>
+      db.exec(`INSERT INTO requeue_message (queue, body, ${column === "at" ? "" : "at, "}${column})
+      VALUES ('q', x'', ${column === "at" ? "" : "1, "}${value})`)
+    store(7n)
+    assert.throws(() => store(2n ** 53n), /CHECK constraint failed/)
+  }
+)
+
+it("a relative path is resolved once", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const driver = { ...VirtualDriver.make(), resolve: (name: string) => `${path}.${name}` }
+      const { store } = yield* openAt("file:name", driver)
+      assert.strictEqual(store.settings.path, `${path}.file:name`)
+      assert.strictEqual(node.resolve("file:name"), join(process.cwd(), "file:name"))
+    })
+  ))
+
+it("the log of a file behind a link is found next to the file", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const link = yield* newPath
+      make(path)
+      const db = new DatabaseSync(path)
+      db.exec("PRAGMA journal_mode = WAL; CREATE TABLE mine (a)")
+      fs.symlinkSync(path, link)
+      const flusher = node.flusher(link)
+      yield* Effect.promise(flusher.flush)
+      flusher.close()
+    })
+  ))
+
+it("a plan changes nothing in a file", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      new DatabaseSync(path).exec("CREATE TABLE mine (a)")
+      const before = fs.readFileSync(path)
+      const operator = yield* operations.operate(new URL(`sqlite:${path}`))
+      const { objects } = yield* operator.inspect({ queue: "q", retry: RetryPolicy.make() })
+      assert.deepStrictEqual(
+        objects.map(({ state }) => state),
+        ["missing", "missing"]
+      )
+      assert.deepStrictEqual(fs.readFileSync(path), before)
+    })
+  ))
+
+it("a removed log gets no more sends", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const { broker } = yield* openAt(path, VirtualDriver.make())
+      yield* send(broker, ["a"])
+      fs.rmSync(`${path}-wal`)
+      yield* send(broker, ["b"])
+      const { broker: other } = yield* openAt(path, VirtualDriver.make())
+      assert.deepStrictEqual(yield* counts(other), [2, 0, 0])
+    })
+  ))
+
 describe("a file that is replaced under a running broker", () => {
+  it("gets no more sends", () =>
+    run(
+      Effect.gen(function* () {
+        const path = yield* newPath
+        const { broker } = yield* openAt(path, VirtualDriver.make())
+        yield* send(broker, ["a"])
+        for (const suffix of ["", "-wal", "-shm"]) fs.renameSync(path + suffix, `${path}.old${suffix}`)
+        yield* send(broker, ["b"])
+        assert.deepStrictEqual(yield* counts(broker), [1, 0, 0])
+        const { broker: other } = yield* openAt(`${path}.old`, VirtualDriver.make())
+        assert.deepStrictEqual(yield* counts(other), [1, 0, 0])
+      })
+    ))
+
   it("is opened again: sends go to the file that has the path", () =>
     run(
       Effect.gen(function* () {

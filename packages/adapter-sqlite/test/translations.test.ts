@@ -70,6 +70,7 @@ describe("toCommand", () => {
 
 describe("toBrokerError", () => {
   it.each([
+    [1, "ConnectionFailed", true],
     [3, "AccessRefused", undefined],
     [5, "Throttled", undefined],
     [5 | (1 << 8), "Throttled", undefined],
@@ -79,6 +80,7 @@ describe("toBrokerError", () => {
     [13, "Throttled", undefined],
     [14, "ConnectionFailed", true],
     [18, "BodyTooLarge", undefined],
+    [19, "AccessRefused", undefined],
     [26, "ConnectionFailed", true]
   ] as const)("the code %s is %s", (code, reason, isMisconfigured) => {
     const error = toBrokerError(sqliteError(code, "no"), { operation: "publish", queue: "orders" })

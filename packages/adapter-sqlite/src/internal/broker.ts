@@ -23,7 +23,7 @@ export const open = (settings: Settings, driver: Driver): Effect.Effect<Opened, 
     const clock = yield* Clock.Clock
     const capabilities = Capabilities.make(settings)
     const connection = Connection.track("up", () => clock.currentTimeMillisUnsafe())
-    const store = yield* Store.make(settings, driver, connection.set)
+    const store = yield* Store.make({ ...settings, path: driver.resolve(settings.path) }, driver, connection.set)
     const broker: Broker.Service = {
       capabilities,
       connection: connection.current,

@@ -1,36 +1,47 @@
 /** SQLite and the file system. Only this file imports them. */
 import * as fs from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
-import { dirname } from "node:path"
+import { dirname, resolve } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { memory } from "../SqliteOptions.ts"
 
 export type { StatementSync as Statement }
 
 /** A connection of the driver. Its calls are synchronous. */
 export type Database = Pick<DatabaseSync, "prepare" | "exec" | "close">
 
-/** Writes one file to the disk. */
+/** Writes the log of one file to the disk. */
 export interface Flusher {
-  /** Resolves once all earlier writes are on the disk. */
+  /** Resolves once all earlier commits are on the disk. */
   readonly flush: () => Promise<void>
   readonly close: () => void
 }
 
 /** The platform, which tests replace. */
 export interface Driver {
+  /**
+   * Returns the absolute path of a file: the program may change its working directory, and SQLite would read a relative path such
+   * as `file:queue.db` as a URL.
+   */
+  readonly resolve: (path: string) => string
   /** Opens or creates a file. Locked files are refused at once: waiting for a lock would block the event loop. */
   readonly open: (path: string) => Database
   /** Returns the number of the file system's kind, as `statfs` reports it; `undefined` if the folder is missing. */
   readonly fileSystem: (path: string) => number | undefined
   /** Returns a name of the file that a replacement does not have; `undefined` if the file is missing. */
   readonly identity: (path: string) => string | undefined
-  /** Opens what writes a file to the disk, without blocking the event loop. */
+  /** The same of the file's log. */
+  readonly logIdentity: (path: string) => string | undefined
+  /** Opens what writes a file's log to the disk, without blocking the event loop. */
   readonly flusher: (path: string) => Flusher
-  /** Calls back after each change of a file. The result ends it; `undefined` if the file cannot be watched. */
+  /** Calls back after each change of a file's log. The result ends it; `undefined` if the log cannot be watched. */
   readonly watch: (path: string, onChange: () => void) => (() => void) | undefined
   /** Calls back once the current turn of the event loop has gathered its work. */
   readonly soon: (run: () => void) => void
 }
+
+/** Returns the path of a file's log: of a link, SQLite keeps the log next to the file that the link leads to. */
+const logOf = (path: string): string => `${fs.realpathSync(path)}-wal`
 
 /** The first flush also writes the file's entry in its folder: otherwise a power cut could take the whole file. */
 const flusher: Driver["flusher"] = (path) => {
@@ -38,8 +49,9 @@ const flusher: Driver["flusher"] = (path) => {
   const isWindows = process.platform === "win32"
   let log: Promise<FileHandle> | undefined
   const opened = async (): Promise<FileHandle> => {
-    const handle = await open(path, isWindows ? "r+" : "r")
-    if (!isWindows) await syncFolder(dirname(path))
+    const file = logOf(path)
+    const handle = await open(file, isWindows ? "r+" : "r")
+    if (!isWindows) await syncFolder(dirname(file))
     return handle
   }
   const close = (): void => {
@@ -67,6 +79,11 @@ const syncFolder = async (folder: string): Promise<void> => {
   }
 }
 
+const nameOf = (path: string): string => {
+  const { dev, ino } = fs.statSync(path)
+  return `${dev}:${ino}`
+}
+
 const orUndefined = <A>(read: () => A): A | undefined => {
   try {
     return read()
@@ -77,21 +94,19 @@ const orUndefined = <A>(read: () => A): A | undefined => {
 
 /** Node's own. */
 export const node: Driver = {
+  resolve: (path) => (path === memory ? path : resolve(path)),
   open: (path) => {
     // Not imported: loading it makes Node 22 warn, also in programs that use another broker.
     const { DatabaseSync: Opened } = process.getBuiltinModule("node:sqlite")
     return new Opened(path, { timeout: 0 })
   },
   fileSystem: (path) => orUndefined(() => fs.statfsSync(dirname(path)).type),
-  identity: (path) =>
-    orUndefined(() => {
-      const { dev, ino } = fs.statSync(path)
-      return `${dev}:${ino}`
-    }),
+  identity: (path) => orUndefined(() => nameOf(path)),
+  logIdentity: (path) => orUndefined(() => nameOf(logOf(path))),
   flusher,
   watch: (path, onChange) =>
     orUndefined(() => {
-      const watcher = fs.watch(path, { persistent: false }, onChange)
+      const watcher = fs.watch(logOf(path), { persistent: false }, onChange)
       watcher.on("error", () => watcher.close())
       return () => watcher.close()
     }),

@@ -17,22 +17,31 @@ interface Meaning {
 
 /** The primary result codes, https://www.sqlite.org/rescode.html. A full disk and a lock concern every message: `Throttled`. */
 const meanings: Readonly<Record<number, Meaning>> = {
+  1: {
+    reason: "ConnectionFailed",
+    remedy:
+      "Requeue's tables were changed: restore a backup, or drop all tables named requeue_* with their messages, and restart",
+    isMisconfigured: true
+  },
   3: { reason: "AccessRefused", remedy: "Give the process write permission for the file and its folder" },
   5: { reason: "Throttled", remedy: "End the program that holds a write transaction on the file, or raise timeout" },
   6: { reason: "Throttled", remedy: "End the program that holds a write transaction on the file, or raise timeout" },
   8: { reason: "AccessRefused", remedy: "Give the process write permission for the file and its folder" },
   11: {
     reason: "ConnectionFailed",
-    remedy: "The file is damaged: stop all its processes, then restore a backup, or run sqlite3 FILE .recover",
+    remedy:
+      "The file is damaged: stop all its processes, move FILE, FILE-wal and FILE-shm away, then restore a backup or the " +
+      "output of sqlite3 MOVED .recover",
     isMisconfigured: true
   },
   13: { reason: "Throttled", remedy: "Free space on the disk: the adapter continues without a restart" },
   14: {
     reason: "ConnectionFailed",
-    remedy: "Create the folder, and give the process write permission for it",
+    remedy: "Create the folder, and give the process read and write permission for it and the file",
     isMisconfigured: true
   },
   18: { reason: "BodyTooLarge", remedy: "Send a smaller body" },
+  19: { reason: "AccessRefused", remedy: "Remove the trigger or constraint of the file that refuses the row" },
   26: {
     reason: "ConnectionFailed",
     remedy: "The file is not a SQLite database: use another path, or move the file away",

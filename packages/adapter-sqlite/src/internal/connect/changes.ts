@@ -35,7 +35,7 @@ export const watch = ({ driver, onBeat, onChange, path, timers, version }: Depen
     if (seen !== before) onChange()
   }
 
-  const unwatch = driver.watch(`${path}-wal`, () => {
+  const unwatch = driver.watch(path, () => {
     if (isScheduled) return
     isScheduled = true
     driver.soon(() => {

@@ -31,22 +31,12 @@ const local = "Put the file on a local disk. For several machines, use another b
 /** Whether the file is on a file system whose locks and shared memory SQLite cannot rely on. */
 const isRemote = (type: number | undefined): boolean => type !== undefined && network.has(type >>> 0)
 
-/** Opens the file without migrating it. Throws SQLite's errors, and `BrokerError`s. */
-export const openOnly = ({ durability, path }: Settings, driver: Driver): Connection => {
+/** Opens the file without changing it. Throws SQLite's errors, and `BrokerError`s. */
+export const openOnly = ({ path }: Settings, driver: Driver): Connection => {
   if (path !== memory && isRemote(driver.fileSystem(path))) {
     throw refusal(`${path} is on a network file system, where two machines could damage it`, local)
   }
   const db = driver.open(path)
-  try {
-    // Of a new file only, so it must come first.
-    db.exec("PRAGMA auto_vacuum = INCREMENTAL")
-    const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"]
-    if (path !== memory && mode !== "wal") throw refusal(`${path} is on a file system without shared memory`, local)
-    db.exec(`PRAGMA synchronous = ${durability === "off" ? "OFF" : "NORMAL"}`)
-  } catch (error) {
-    db.close()
-    throw error
-  }
   const statements = new Map<string, Statement>()
   const prepare = (sql: string): Statement => {
     const existing = statements.get(sql)
@@ -58,10 +48,19 @@ export const openOnly = ({ durability, path }: Settings, driver: Driver): Connec
   return { db, prepare, declared: new Set() }
 }
 
+const configure = ({ durability, path }: Settings, { db }: Connection): void => {
+  // Of a new file only, so it must come first.
+  db.exec("PRAGMA auto_vacuum = INCREMENTAL")
+  const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"]
+  if (path !== memory && mode !== "wal") throw refusal(`${path} is on a file system without shared memory`, local)
+  db.exec(`PRAGMA synchronous = ${durability === "off" ? "OFF" : "NORMAL"}`)
+}
+
 /** Opens the file, and creates or migrates the tables. */
 export const open = (settings: Settings, driver: Driver): Connection => {
   const connection = openOnly(settings, driver)
   try {
+    configure(settings, connection)
     migrate(connection.db)
     return connection
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Keeps a file open, and opens it again when it was moved or replaced. */
+/** Keeps a file open, and opens it again when the file or its log was moved or replaced. */
 import { BrokerError, type Connection as State, type Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { memory, type Settings } from "../../SqliteOptions.ts"
@@ -33,7 +33,7 @@ export const unlocked = <A>(
 
 /** An open file. */
 export interface File {
-  /** Returns the connection, or why there is none. */
+  /** Returns the connection to the file that has the path now, or why there is none. */
   readonly current: () => Connection | BrokerError.BrokerError
   /** Closes the file, and opens it again after a pause. */
   readonly reopen: () => void
@@ -69,10 +69,18 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
   const context = { operation: "open", path }
   const identify = (): string | undefined => (isFile ? driver.identity(path) : undefined)
   let current: Connection | BrokerError.BrokerError = first
+  const identifyLog = (): string | undefined => (isFile ? driver.logIdentity(path) : undefined)
   let identity = identify()
+  let log = identifyLog()
   let generation = 0
   let unwatch: (() => void) | undefined
   let reconnecting: Timers.Timer | undefined
+
+  /**
+   * Whether the path still leads to the open file and log. Another process may remove the log if a program of this process has
+   * closed the file with another library: that ends the locks of the whole process. https://www.sqlite.org/howtocorrupt.html
+   */
+  const isInPlace = (): boolean => identify() === identity && identifyLog() === log
 
   const watch = (connection: Connection): void => {
     if (!isFile) return
@@ -83,7 +91,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
       version: () => Number(connection.prepare("PRAGMA data_version").get()?.["data_version"]),
       onChange,
       onBeat: () => {
-        if (identify() === identity) onBeat(connection)
+        if (isInPlace()) onBeat(connection)
         else reopen()
       }
     })
@@ -112,6 +120,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
     onState("up")
     const before = identity
     identity = identify()
+    log = identifyLog()
     if (identity !== before) generation++
     watch(current)
     onChange()
@@ -121,7 +130,10 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
 
   watch(first)
   return {
-    current: () => current,
+    current: () => {
+      if (!(current instanceof BrokerError.BrokerError) && !isInPlace()) reopen()
+      return current
+    },
     reopen,
     generation: () => generation,
     close: () => {

@@ -10,6 +10,7 @@ import type { Database } from "../client.ts"
  * - `token`: grows with each lease. A settlement with an older one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  *
+ * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
  * AUTOINCREMENT, because a number that is used again could name another message.
  */
 export const steps: ReadonlyArray<string> = [
@@ -23,7 +24,8 @@ export const steps: ReadonlyArray<string> = [
      deliveries INTEGER NOT NULL DEFAULT 0,
      metadata TEXT,
      headers TEXT,
-     body BLOB NOT NULL
+     body BLOB NOT NULL,
+     CHECK (min(at, leased, token, deliveries) >= 0 AND max(seq, at, leased, token, deliveries) < 9007199254740991)
    ) STRICT;
    CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE leased = 0;
    CREATE INDEX requeue_leased ON requeue_message (leased) WHERE leased > 0;`

@@ -42,7 +42,7 @@ export const make = (
     const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
     const wakeups = Wakeups.make()
-    const flusher = path !== memory && durability === "full" ? driver.flusher(`${path}-wal`) : undefined
+    const flusher = path !== memory && durability === "full" ? driver.flusher(path) : undefined
     const file = yield* File.make({
       settings,
       driver,

@@ -62,8 +62,9 @@ const absent = (request: Adapter.PlanRequest, path: string): Plan.Inspection => 
   findings: []
 })
 
-const operator = (settings: Settings): Adapter.Operator => {
-  const { path } = settings
+const operator = (decoded: Settings): Adapter.Operator => {
+  const path = node.resolve(decoded.path)
+  const settings = { ...decoded, path }
   return {
     capabilities: Capabilities.make(settings),
     plan: (request) => Effect.succeed(plan(request)),
