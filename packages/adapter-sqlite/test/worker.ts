@@ -5,7 +5,7 @@
  */
 import { appendFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import { connect, sequence } from "@requeue/core/promise"
+import { BrokerError, connect, sequence } from "@requeue/core/promise"
 import { adapter } from "../src/index.ts"
 
 const [path, log, name, form] = process.argv.slice(2)
@@ -34,6 +34,7 @@ await requeue.consume("work", { concurrency: 10, retry }, async (message) => {
   await new Promise((resolve) => setImmediate(resolve))
   // A killed process may have used up attempts without a run, so only the first ones are sure to fail.
   const isFailure = fails === null || message.attempts <= fails
+  const end = (is: string) => write({ ...run, at: Date.now(), is })
   try {
     if (form === "transaction") {
       transaction(() => {
@@ -47,8 +48,10 @@ await requeue.consume("work", { concurrency: 10, retry }, async (message) => {
       insert.run(message.id)
       await requeue.send("receipts", { of: message.id })
     }
-  } finally {
-    write({ ...run, at: Date.now(), is: isFailure ? "failure" : "end" })
+    end("end")
+  } catch (error) {
+    end(error === no ? "failure" : error instanceof BrokerError ? error.reason : "error")
+    throw error
   }
 })
 write({ name, at: Date.now(), is: "ready" })
