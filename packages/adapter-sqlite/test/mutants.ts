@@ -94,7 +94,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     file: "consume/consumer.ts",
     text: "if (receipt.until <= time) held.delete(receipt)",
-    replacement: "if (receipt.until <= 0) held.delete(receipt)"
+    replacement: "if (receipt.until <= time) continue"
   },
   {
     name: "keeps the credit of what is settled",
