@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite"
 import BetterSqlite from "better-sqlite3"
 import { drizzle } from "drizzle-orm/better-sqlite3"
 import { sqliteTable, text } from "drizzle-orm/sqlite-core"
-import { connect, type Event } from "@requeue/core/promise"
+import { BrokerError, connect, type Event } from "@requeue/core/promise"
 import knex from "knex"
 import { CamelCasePlugin, Kysely, SqliteDialect } from "kysely"
 import { assert, describe, it } from "vitest"
@@ -110,8 +110,12 @@ describe("a transaction has a row, a message and the ack", () => {
         events.push(_tag)
         if (_tag === "Succeeded") ended.resolve()
       }
+      let last: unknown
       await requeue.consume("payments", { retry: { maxRetries: 1 }, onEvent }, (message) =>
         library.transaction((transaction, write) => [
+          () => {
+            last = transaction
+          },
           () => message.within(transaction),
           () => write(message.id),
           () => requeue.within(transaction).send("receipts", { of: message.id }),
@@ -123,6 +127,9 @@ describe("a transaction has a row, a message and the ack", () => {
       )
       await requeue.send("payments", { amount: 5 }, { id: "p1" })
       await ended.promise
+      const late = await (async () => requeue.within(last).send("receipts", {}))().catch((error: unknown) => error)
+      assert.instanceOf(late, BrokerError)
+      assert.match(late.message, /Unsupported: no transaction is open\. Begin it before/)
       await requeue.close()
       const inFlight = { rows: [], queues: { payments: 1 } }
       assert.deepStrictEqual(before, [inFlight, inFlight])
