@@ -1,7 +1,7 @@
 /** Node's driver for virtual time: the disk answers at once, and a commit is noticed at once. It can make a statement fail. */
 import * as fs from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import { type Database, type Driver, node, type Statement } from "../src/internal/client.ts"
+import { type Driver, node, type Statement } from "../src/internal/client.ts"
 
 /** The error of SQLite with this result code, as `node:sqlite` throws it. */
 export const sqliteError = (errcode: number, message: string): Error =>
@@ -16,6 +16,10 @@ interface Faults {
 }
 
 export interface VirtualDriver extends Driver {
+  /** Opens a file as a program does. A commit by `exec` is noticed at once. */
+  readonly open: (path: string) => DatabaseSync
+  /** Notices the commits of other connections of a file. */
+  readonly notify: (path: string) => void
   faults: Faults | undefined
   /** Called instead of a flush. Default: writes the file to the disk. */
   flush: (() => Promise<void>) | undefined
@@ -41,18 +45,17 @@ export const make = (): VirtualDriver => {
       }
     })
 
-  const open = (path: string): Database => {
+  const open = (path: string): DatabaseSync => {
     const db = new DatabaseSync(path, { timeout: 0 })
-    return {
-      exec: (sql) => {
-        const isCommit = sql === "COMMIT"
-        if (isCommit) driver.faults?.commit()
-        db.exec(sql)
-        if (isCommit) notify(path)
-      },
-      prepare: (sql) => intercepted(db.prepare(sql), sql),
-      close: () => db.close()
+    const [exec, prepare] = [db.exec.bind(db), db.prepare.bind(db)]
+    db.exec = (sql) => {
+      const isCommit = sql === "COMMIT"
+      if (isCommit) driver.faults?.commit()
+      exec(sql)
+      if (isCommit) notify(path)
     }
+    db.prepare = (sql) => intercepted(prepare(sql), sql)
+    return db
   }
 
   const driver: VirtualDriver = {
@@ -60,6 +63,7 @@ export const make = (): VirtualDriver => {
     faults: undefined,
     flush: undefined,
     open,
+    notify,
     flusher: (path) => ({
       flush: async () => {
         if (driver.flush !== undefined) return driver.flush()

@@ -10,10 +10,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import { SqliteOptions } from "../src/index.ts"
 import { open } from "../src/internal/broker.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { Row } from "../src/internal/rows.ts"
+import { isLocked } from "../src/internal/toBrokerError.ts"
 import * as VirtualDriver from "./driver.ts"
 
 /** A new folder, which lasts as long as the scope. */
@@ -155,6 +157,32 @@ export const layer = (url: (folder: string) => string) =>
           db.exec("COMMIT")
         })
 
+      /** A transaction of another connection. It waits for its turn to write. */
+      const begin = Effect.gen(function* () {
+        const db = yield* Effect.acquireRelease(
+          Effect.sync(() => driver.open(settings.path)),
+          (opened) => Effect.sync(() => opened.close())
+        )
+        yield* Effect.retry(Effect.try({ try: () => db.exec("BEGIN IMMEDIATE"), catch: (error) => error }), {
+          schedule: Schedule.spaced(1),
+          while: isLocked
+        })
+        const insert = db.prepare("INSERT INTO mine VALUES (?)")
+        return {
+          value: db,
+          write: (row: string) => Effect.sync(() => insert.run(row)),
+          commit: Effect.sync(() => db.exec("COMMIT")),
+          rollback: Effect.sync(() => db.exec("ROLLBACK"))
+        }
+      })
+      if (isFile) yield* sql((db) => db.exec("CREATE TABLE mine (row TEXT) STRICT"))
+      const rows = sql((db) =>
+        db
+          .prepare("SELECT row FROM mine")
+          .all()
+          .map(({ row }) => String(row))
+      )
+
       const harness = Harness.Harness.of({
         name: isFile ? "sqlite" : "sqlite without a file",
         uniqueQueue: (base) =>
@@ -175,7 +203,7 @@ export const layer = (url: (folder: string) => string) =>
         failNext,
         deleteQueue,
         foreignQueue: undefined,
-        transactions: undefined,
+        transactions: isFile ? { begin, rows } : undefined,
         lateness: 0,
         settleTime: 0
       })

@@ -9,12 +9,15 @@ import { connect } from "@requeue/core/promise"
 import { assert } from "vitest"
 import { adapter } from "../src/index.ts"
 
+/** Whether a worker's rows and sends are in the transaction of its acks. */
+type Form = "transaction" | "ack"
+
 interface Line {
   readonly name: string
   readonly id: string
   readonly attempts: number
   readonly at: number
-  readonly is: "ready" | "begin" | "end" | "failure"
+  readonly is: "ready" | "begin" | "end" | "failure" | "LeaseLost"
 }
 
 /** The delay of a retry, in milliseconds; the worker has the same. */
@@ -41,8 +44,8 @@ const checkSame = (what: string, actual: ReadonlyArray<string>, expected: Readon
 
 const program = new URL("worker.ts", import.meta.url).pathname
 
-const start = (url: string, log: string, name: string): ChildProcess =>
-  spawn(process.execPath, ["--conditions=@requeue/source", program, url, log, name], {
+const start = (path: string, log: string, name: string, form: Form): ChildProcess =>
+  spawn(process.execPath, ["--conditions=@requeue/source", program, path, log, name, form], {
     stdio: ["ignore", "ignore", "inherit"]
   })
 
@@ -55,7 +58,7 @@ const kill = async (child: ChildProcess): Promise<number> => {
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Checks that no run began early, and none while another process had the message. */
+/** Checks that no run began early, and none while another process had the message. A stopped process can lose the lease of a run. */
 const checkRuns = (lines: ReadonlyArray<Line>, killed: ReadonlyMap<string, number>): void => {
   for (const [id, own] of Map.groupBy(lines, (line) => line.id)) {
     if (id === undefined) continue
@@ -64,14 +67,16 @@ const checkRuns = (lines: ReadonlyArray<Line>, killed: ReadonlyMap<string, numbe
       const before = sorted[index - 1]
       if (line.is !== "begin" || before === undefined) continue
       if (before.is === "failure") assert.isAtLeast(line.at - before.at, delay, `early: ${id}`)
-      if (before.is === "begin")
+      const isSame = (other: Line) => other.name === before.name && other.attempts === before.attempts
+      const isLost = own.some((other) => other.is === "LeaseLost" && isSame(other))
+      if (before.is === "begin" && !isLost)
         assert.isAtLeast(line.at, killed.get(before.name) ?? Number.NaN, `twice at a time: ${id}`)
     }
   }
 }
 
-/** Checks that each message has a receipt or a dead letter, and that the file is undamaged. */
-const checkBooks = (path: string, sent: ReadonlyArray<Sent>): void => {
+/** Checks that each message has a row and a receipt, or a dead letter, and that the file is undamaged. */
+const checkBooks = (path: string, sent: ReadonlyArray<Sent>, form: Form): void => {
   const db = new DatabaseSync(path)
   const rows = (queue: string) => db.prepare("SELECT body, metadata FROM requeue_message WHERE queue = ?").all(queue)
   const idsOf = (isLetter: boolean) => sent.flatMap(({ body, id }) => ((body.fails === null) === isLetter ? [id] : []))
@@ -79,8 +84,14 @@ const checkBooks = (path: string, sent: ReadonlyArray<Sent>): void => {
     ({ body }): string => JSON.parse(new TextDecoder().decode(body as Uint8Array)).of
   )
   const letters = rows("work.dlq").map(({ metadata }): string => JSON.parse(String(metadata)).id)
-  // A process that is killed between its send and its ack sends again.
-  checkSame("receipts", [...new Set(receipts)], idsOf(false))
+  const mine = db
+    .prepare("SELECT id FROM mine")
+    .all()
+    .map(({ id }) => String(id))
+  // Without a transaction, a process that is killed before its ack writes and sends again.
+  const ended = (ids: ReadonlyArray<string>) => (form === "transaction" ? ids : [...new Set(ids)])
+  checkSame("rows", ended(mine), idsOf(false))
+  checkSame("receipts", ended(receipts), idsOf(false))
   checkSame("dead letters", letters, idsOf(true))
   assert.strictEqual(db.prepare("PRAGMA integrity_check").get()?.["integrity_check"], "ok")
   db.close()
@@ -88,20 +99,25 @@ const checkBooks = (path: string, sent: ReadonlyArray<Sent>): void => {
 
 /** Sends messages, kills workers meanwhile, and waits until all messages have ended. */
 export const run = async ({
+  form,
   kills,
   messages
 }: {
+  readonly form: Form
   readonly messages: number
   readonly kills: number
 }): Promise<void> => {
   const folder = fs.mkdtempSync(join(tmpdir(), "requeue-sqlite-"))
-  const url = `sqlite:${folder}/queue.db?lease=2000`
+  const path = join(folder, "queue.db")
+  const db = new DatabaseSync(path)
+  db.exec("CREATE TABLE mine (id TEXT)")
+  db.close()
   const logs: Array<string> = []
   const killed = new Map<string, number>()
   const startNext = () => {
     const name = `worker-${logs.length}`
     logs.push(join(folder, name))
-    return { name, child: start(url, join(folder, name), name) }
+    return { name, child: start(path, join(folder, name), name, form) }
   }
   const read = (): ReadonlyArray<Line> =>
     logs.flatMap((log) =>
@@ -114,7 +130,7 @@ export const run = async ({
             .map((text): Line => JSON.parse(text))
         : []
     )
-  const requeue = await connect(url, { adapters: [adapter], logger: false })
+  const requeue = await connect(`sqlite:${path}`, { adapters: [adapter], logger: false })
   let workers = [startNext(), startNext(), startNext()]
   try {
     const sent = Array.from({ length: messages }, (_, index) => ({ id: `m${index}`, body: { fails: failsOf(index) } }))
@@ -137,7 +153,7 @@ export const run = async ({
     }
     await requeue.close()
     checkRuns(read(), killed)
-    checkBooks(join(folder, "queue.db"), sent)
+    checkBooks(path, sent, form)
   } finally {
     for (const { child } of workers) await kill(child)
     fs.rmSync(folder, { recursive: true })

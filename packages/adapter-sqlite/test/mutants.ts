@@ -94,7 +94,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     file: "consume/consumer.ts",
     text: "if (receipt.until <= time) held.delete(receipt)",
-    replacement: "if (receipt.until <= 0) held.delete(receipt)"
+    replacement: "if (receipt.until <= time) continue"
   },
   {
     name: "keeps the credit of what is settled",
@@ -151,5 +151,63 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "connect/store.ts",
     text: "      onChange: () => wakeups.wake(),",
     replacement: "      onChange: () => undefined,"
+  },
+  {
+    name: "acks by an outdated token in a transaction",
+    kills: "a lease that is lost before within makes it fail",
+    file: "settle/ackWithin.ts",
+    text: "handles.flatMap(({ seq, token }) => [seq, token])",
+    replacement: "handles.flatMap(({ seq, token }) => [seq, token + 1])"
+  },
+  {
+    name: "does not notice that another process has the message",
+    kills: "a lease that is lost before within makes it fail",
+    file: "settle/ackWithin.ts",
+    text: "removed.length < handles.length",
+    replacement: "removed.length < 0"
+  },
+  {
+    name: "acks the first message of a batch in its transaction",
+    kills: "a batch is acked in one transaction, except for the messages that it retries",
+    file: "settle/ackWithin.ts",
+    text: "const handles = deliveries.map(receiptOf)",
+    replacement: "const handles = deliveries.slice(0, 1).map(receiptOf)"
+  },
+  {
+    name: "stores the first message of a batch in its transaction",
+    kills: "all messages of a batch that is sent in a transaction exist if that is committed",
+    file: "publish/publishWithin.ts",
+    text: "const rows = chunk.map(",
+    replacement: "const rows = chunk.slice(0, 1).map("
+  },
+  {
+    name: "sends at once what is sent in a transaction",
+    kills: "a message that is sent in a transaction without an ack exists if that is committed",
+    file: "broker.ts",
+    text: "publishWithin(transaction, messages, store, capabilities.maxBodySize)",
+    replacement: "(publishWithin, transaction, publish(messages, store, capabilities.maxBodySize))"
+  },
+  {
+    name: "takes a transaction that has ended",
+    kills: "a value that is no transaction is refused with a remedy, and so is a transaction that has ended",
+    file: "connect/within.ts",
+    text: "if (!executor.isOpen()) return yield* ended(context)",
+    replacement: ""
+  },
+  {
+    name: "reports the retry of what a transaction has acked as stored",
+    kills: "a message is done once its transaction is committed, although its handler then fails",
+    file: "settle/settle.ts",
+    text: "return Rows.replace(connection, receipt, command)",
+    replacement: "return Rows.replace(connection, receipt, command) || true"
+  },
+  {
+    name: "stores the retry of what a transaction has acked as a copy",
+    kills: "when the answers to commits are lost, the messages of those that were not committed are redelivered",
+    file: "settle/settle.ts",
+    text: "return Rows.replace(connection, receipt, command)",
+    replacement: `if (Rows.replace(connection, receipt, command)) return true
+      Rows.insert(connection, { ...command, headers: null, body: new Uint8Array([34, 34]) })
+      return false`
   }
 ]

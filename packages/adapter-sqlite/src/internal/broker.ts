@@ -10,6 +10,7 @@ import * as Store from "./connect/store.ts"
 import { subscribe } from "./consume/subscribe.ts"
 import * as Admin from "./inspect/admin.ts"
 import { publish } from "./publish/publisher.ts"
+import { publishWithin } from "./publish/publishWithin.ts"
 
 /** A broker, and its file for tests. */
 export interface Opened {
@@ -28,7 +29,10 @@ export const open = (settings: Settings, driver: Driver): Effect.Effect<Opened, 
       capabilities,
       connection: connection.current,
       publish: (messages) => publish(messages, store, capabilities.maxBodySize),
-      subscribe: (options) => subscribe(options, store),
+      publishWithin: capabilities.transactions
+        ? (transaction, messages) => publishWithin(transaction, messages, store, capabilities.maxBodySize)
+        : undefined,
+      subscribe: (options) => subscribe(options, store, capabilities),
       admin: Admin.make(store)
     }
     return { broker, store }

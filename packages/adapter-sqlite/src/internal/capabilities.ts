@@ -28,6 +28,8 @@ export const make = ({ durability, lease, path }: Settings): Capabilities.Capabi
     tellsMissing: true,
     exactCounts: true,
     uncountedBrowse: true,
-    delayedMessages: true
+    delayedMessages: true,
+    // No other connection can open a database without a file.
+    transactions: path !== memory
   }
 }

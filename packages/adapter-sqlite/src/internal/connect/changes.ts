@@ -8,6 +8,9 @@ const beat = 5000
 /** The same if the platform cannot watch the file. */
 const beatUnwatched = 200
 
+/** How many checks follow a report, after 1, 2, 4 and more milliseconds: about a second together. */
+const checks = 10
+
 interface Dependencies {
   readonly path: string
   readonly driver: Driver
@@ -21,13 +24,16 @@ interface Dependencies {
 }
 
 /**
- * Watches until the returned function is called. Every commit writes to the `-wal` file. The number tells the commits of other
+ * Watches until the returned function is called. Every commit writes to the `-wal` file before it is visible: a connection with
+ * `synchronous = FULL` waits for the disk in between, so several checks follow a report. The number tells the commits of other
  * connections from our own.
  */
 export const watch = ({ driver, onBeat, onChange, path, timers, version }: Dependencies): (() => void) => {
   let seen = version()
   let isScheduled = false
   let timer: Timers.Timer | undefined
+  /** The next check of the last report, and how many came before it. */
+  let [following, done]: [Timers.Timer | undefined, number] = [undefined, 0]
 
   const check = (): void => {
     const before = seen
@@ -35,12 +41,28 @@ export const watch = ({ driver, onBeat, onChange, path, timers, version }: Depen
     if (seen !== before) onChange()
   }
 
+  const follow = (): void => {
+    following = timers.after(2 ** done, () => {
+      check()
+      following = undefined
+      if (++done < checks) follow()
+    })
+  }
+
+  const reported = (): void => {
+    check()
+    if (following !== undefined && done === 0) return
+    timers.cancel(following)
+    done = 0
+    follow()
+  }
+
   const unwatch = driver.watch(path, () => {
     if (isScheduled) return
     isScheduled = true
     driver.soon(() => {
       isScheduled = false
-      if (timer !== undefined) check()
+      if (timer !== undefined) reported()
     })
   })
 
@@ -57,6 +79,7 @@ export const watch = ({ driver, onBeat, onChange, path, timers, version }: Depen
   return () => {
     unwatch?.()
     timers.cancel(timer)
+    timers.cancel(following)
     timer = undefined
   }
 }

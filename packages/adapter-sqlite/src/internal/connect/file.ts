@@ -39,6 +39,8 @@ export interface File {
   readonly reopen: () => void
   /** Differs for each file that had the path. */
   readonly generation: () => number
+  /** Whether the file has this path, or is linked there. */
+  readonly isAt: (path: string) => boolean
   readonly close: () => void
 }
 
@@ -136,6 +138,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
     },
     reopen,
     generation: () => generation,
+    isAt: (other) => identity !== undefined && driver.identity(other) === identity,
     close: () => {
       timers.cancel(reconnecting)
       disconnect(toBrokerError(new Error("the broker was closed"), context))

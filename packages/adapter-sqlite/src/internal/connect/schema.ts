@@ -32,26 +32,31 @@ export const steps: ReadonlyArray<string> = [
 ]
 
 /** Returns the version of a file; 0: it has no tables of Requeue. */
-export const versionOf = (db: Database): number => {
+export const versionOf = (db: Pick<Database, "prepare">): number => {
   const exists = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'requeue_schema'").get() !== undefined
   return exists ? Number(db.prepare("SELECT version FROM requeue_schema").get()?.["version"]) : 0
 }
 
-const tooNew = (version: number): BrokerError.BrokerError =>
+const tooNew = (version: number, operation: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "sqlite",
-    operation: "open",
+    operation,
     reason: "ConnectionFailed",
     detail: `the file has version ${version} of Requeue's tables, and this adapter supports ${steps.length}`,
     remedy: "Install the version of @requeue/adapter-sqlite that last opened the file, or a newer one",
     isMisconfigured: true
   })
 
+/** Throws if a newer adapter has migrated the file. Returns its version. */
+export const checkVersion = (db: Pick<Database, "prepare">, operation: string, all = steps): number => {
+  const version = versionOf(db)
+  if (version > all.length) throw tooNew(version, operation)
+  return version
+}
+
 /** Creates or migrates the tables in one transaction. Throws for a file of a newer adapter. */
 export const migrate = (db: Database, all = steps): void => {
-  const before = versionOf(db)
-  if (before > all.length) throw tooNew(before)
-  if (before === all.length) return
+  if (checkVersion(db, "open", all) === all.length) return
   db.exec("BEGIN IMMEDIATE")
   try {
     // Another process may have migrated it meanwhile.

@@ -18,13 +18,17 @@ export interface Store
   extends
     Pick<Transactions.Transactions, "add">,
     Pick<Wakeups.Wakeups, "wake">,
-    Pick<File.File, "reopen" | "generation"> {
+    Pick<File.File, "reopen" | "generation" | "isAt"> {
   readonly settings: Settings
   readonly timers: Timers.Timers
   /** Epoch milliseconds, with fractions. */
   readonly now: () => number
   /** Returns when a lease ends that begins now, in whole epoch milliseconds. */
   readonly leaseEnd: () => number
+  /** Returns the open file, or throws why it is not open. */
+  readonly connected: () => Connection
+  /** Connections of the program that are of this file. */
+  readonly checked: WeakSet<object>
   readonly onWake: Wakeups.Wakeups["add"]
   /** Reads outside of the transactions. It waits for a lock as they do. */
   readonly read: <A>(context: Context, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
@@ -80,8 +84,11 @@ export const make = (
       timers,
       now,
       leaseEnd: () => Math.ceil(now() + lease),
+      connected,
+      checked: new WeakSet(),
       read: (context, run) => File.unlocked(() => run(connected()), context, timers, timeout),
       reopen: file.reopen,
-      generation: file.generation
+      generation: file.generation,
+      isAt: file.isAt
     }
   })

@@ -1,9 +1,10 @@
 /** A consumer's subscription: deliveries under its credit, and their settlements. */
-import { type Broker, type BrokerError, Trouble } from "@requeue/core/port"
+import { type Broker, type BrokerError, type Capabilities, Trouble } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
+import * as AckWithin from "../settle/ackWithin.ts"
 import * as Settle from "../settle/settle.ts"
 import * as Consumer from "./consumer.ts"
 import { extend } from "./extend.ts"
@@ -36,7 +37,8 @@ const declare = (queues: ReadonlyArray<string>, { add }: Store): Effect.Effect<v
 /** Delivers until the scope closes, which returns all unsettled messages. */
 export const subscribe = (
   { deadLetterQueues, onDelivery, queue }: Broker.SubscribeOptions,
-  store: Store
+  store: Store,
+  { transactions }: Capabilities.Capabilities
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* declare([queue, ...deadLetterQueues], store)
@@ -54,6 +56,7 @@ export const subscribe = (
     return {
       credit: consumer.credit,
       settle: Settle.make(consumer, queue, store),
+      ackWithin: transactions ? AckWithin.make(queue, store) : undefined,
       extend: (deliveries) =>
         Effect.map(extend(deliveries, queue, store), (failures) => {
           for (const { delivery, fate } of failures) if (fate === "lost") consumer.held.delete(receiptOf(delivery))

@@ -11,7 +11,7 @@ const maxChunk = 250
 const context = { broker: "sqlite", operation: "publish" }
 
 /** Returns why a message cannot be stored. */
-const refusal = ({ body, queue }: Outgoing.Outgoing, maxBodySize: number): BrokerError.BrokerError | undefined =>
+export const refusal = ({ body, queue }: Outgoing.Outgoing, maxBodySize: number): BrokerError.BrokerError | undefined =>
   body.length <= maxBodySize
     ? undefined
     : new BrokerError.BrokerError({
@@ -21,6 +21,16 @@ const refusal = ({ body, queue }: Outgoing.Outgoing, maxBodySize: number): Broke
         detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
         remedy: "Send a smaller body"
       })
+
+/** Returns the error of a message that must not create its queue. */
+export const missing = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    ...context,
+    queue,
+    reason: "QueueMissing",
+    detail: "there is no such queue",
+    remedy: "Run requeue create for this queue, or start a consumer of it"
+  })
 
 /** Returns the row of a message. Pure. */
 export const toRow = ({ body, delay, headers, metadata, queue }: Outgoing.Outgoing, now: number): Rows.NewRow => ({
@@ -33,19 +43,13 @@ export const toRow = ({ body, delay, headers, metadata, queue }: Outgoing.Outgoi
 
 const insert = (connection: Connection, message: Outgoing.Outgoing, now: number): void => {
   if (message.create === false && !Rows.exists(connection, message.queue)) {
-    throw new BrokerError.BrokerError({
-      ...context,
-      queue: message.queue,
-      reason: "QueueMissing",
-      detail: "there is no such queue",
-      remedy: "Run requeue create for this queue, or start a consumer of it"
-    })
+    throw missing(message.queue)
   }
   Rows.declare(connection, message.queue)
   Rows.insert(connection, toRow(message, now))
 }
 
-const chunksOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+export const chunksOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   all.length <= maxChunk ? [all] : [all.slice(0, maxChunk), ...chunksOf(all.slice(maxChunk))]
 
 /** Publishes all, or fails with the outcome of each. */

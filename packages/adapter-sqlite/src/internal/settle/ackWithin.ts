@@ -1,0 +1,23 @@
+/** Acks in a program's own transaction: a fenced delete. */
+import type { Broker } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type { Store } from "../connect/store.ts"
+import * as Within from "../connect/within.ts"
+import { receiptOf } from "../consume/receipt.ts"
+import { leaseLost } from "../toBrokerError.ts"
+
+/** Returns the `ackWithin` of a consumer. */
+export const make =
+  (queue: string, store: Store): NonNullable<Broker.Subscription["ackWithin"]> =>
+  (transaction, deliveries) =>
+    Effect.gen(function* () {
+      const context = { operation: "within", queue }
+      const run = yield* Within.open(transaction, context, store)
+      const handles = deliveries.map(receiptOf)
+      const removed = yield* run(
+        `DELETE FROM requeue_message WHERE leased > 0
+         AND (seq, token) IN (VALUES ${handles.map(() => "(?, ?)").join()}) RETURNING seq`,
+        handles.flatMap(({ seq, token }) => [seq, token])
+      )
+      if (removed.length < handles.length) return yield* leaseLost(context)
+    })

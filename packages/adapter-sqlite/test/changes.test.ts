@@ -1,0 +1,61 @@
+/** When a commit of another process is noticed. */
+import { Timers } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import { assert, describe, it } from "vitest"
+import { watch } from "../src/internal/connect/changes.ts"
+import * as VirtualDriver from "./driver.ts"
+import { run } from "./program.ts"
+
+/** A watched file whose version changes a given time after each report. */
+const watched = Effect.gen(function* () {
+  const timers = yield* Timers.make
+  const driver = VirtualDriver.make()
+  const seen: Array<number> = []
+  let version = 0
+  const start = timers.now()
+  const unwatch = watch({
+    path: "file",
+    driver,
+    timers,
+    version: () => version,
+    onChange: () => seen.push(Math.round(timers.now() - start)),
+    onBeat: () => {}
+  })
+  const commit = (delay: number) => timers.after(delay, () => version++)
+  return { commit, report: () => driver.notify("file"), seen, unwatch }
+})
+
+describe("a commit of another process", () => {
+  it.each([
+    ["before the report", 0, 0],
+    ["soon after the report", 2, 4],
+    ["while the disk is slow", 300, 300]
+  ])("is noticed that is visible %s", (_, delay, slack) =>
+    run(
+      Effect.gen(function* () {
+        const { commit, report, seen, unwatch } = yield* watched
+        if (delay === 0) commit(0)
+        yield* Effect.sleep(1)
+        report()
+        if (delay > 0) commit(delay)
+        yield* Effect.sleep(2000)
+        assert.strictEqual(seen.length, 1)
+        assert.isAtMost(seen[0]!, 1 + delay + slack)
+        unwatch()
+      })
+    )
+  )
+
+  it("is noticed after an earlier one that was reported with it", () =>
+    run(
+      Effect.gen(function* () {
+        const { commit, report, seen, unwatch } = yield* watched
+        report()
+        commit(1)
+        commit(20)
+        yield* Effect.sleep(2000)
+        assert.strictEqual(seen.length, 2)
+        unwatch()
+      })
+    ))
+})
