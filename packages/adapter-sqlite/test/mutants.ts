@@ -151,5 +151,33 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "connect/store.ts",
     text: "      onChange: () => wakeups.wake(),",
     replacement: "      onChange: () => undefined,"
-  }
+  },
+  {
+    name: "never syncs",
+    kills: "messages that were confirmed before a power cut are delivered after it, as they were sent",
+    file: "connect/store.ts",
+    text: "flush: durability ===",
+    replacement: "flush: true ? undefined : durability ==="
+  },
+  {
+    name: "syncs the database in place of its log",
+    kills: "the delay of a send survives a power cut",
+    file: "connect/store.ts",
+    text: "driver.flusher(`${path}-wal`)",
+    replacement: "driver.flusher(path)"
+  },
+  {
+    name: "confirms later sends by a flush that had begun before",
+    kills: "of sends that a power cut interrupts, the confirmed ones are not lost",
+    file: "connect/flushing.ts",
+    text: "      isRunning = false\n      begin()\n",
+    replacement: "      isRunning = false\n      if (next !== undefined) end(next, error)\n      next = undefined\n"
+  },
+  ...["crash", "power cut"].map((fault) => ({
+    name: `removes what it delivers, until a ${fault}`,
+    kills: `a ${fault} loses no message that was not settled, and may repeat one that was`,
+    file: "consume/consumer.ts",
+    text: "deliver(row, until, store))",
+    replacement: "(Rows.remove(connection, row), deliver(row, until, store)))"
+  }))
 ]

@@ -9,6 +9,7 @@ import { BrokerError, type Timers } from "@requeue/core/port"
 import type { Settings } from "../../SqliteOptions.ts"
 import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
 import type { Connection } from "./connection.ts"
+import type { Flush } from "./flushing.ts"
 
 /** Work in a transaction. */
 interface Job extends Context {
@@ -48,8 +49,8 @@ interface Dependencies {
   readonly timers: Timers.Timers
   readonly settings: Settings
   readonly soon: (run: () => void) => void
-  /** Calls back once everything committed so far is on the disk; `undefined` if no job waits for that. */
-  readonly flush: ((done: (error?: BrokerError.BrokerError) => void) => void) | undefined
+  /** Writes everything committed so far to the disk; `undefined` if the system does that. */
+  readonly flush: Flush | undefined
 }
 
 // Long, because its functions share the waiting jobs.
