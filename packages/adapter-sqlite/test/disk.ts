@@ -33,8 +33,12 @@ const torn = (synced: Buffer | undefined, written: Buffer | undefined, isLater: 
  * https://www.sqlite.org/walformat.html#the_wal_index_file_format
  */
 const checkpointOf = (path: string): string => {
-  const index = read(`${path}-shm`)
-  return index === undefined || index.length < 100 ? "" : `${index.toString("hex", 32, 40)} ${index.readUInt32LE(96)}`
+  if (!fs.existsSync(`${path}-shm`)) return ""
+  const index = Buffer.alloc(100)
+  const file = fs.openSync(`${path}-shm`, "r")
+  fs.readSync(file, index)
+  fs.closeSync(file)
+  return `${index.toString("hex", 32, 40)} ${index.readUInt32LE(96)}`
 }
 
 export const make = () => {

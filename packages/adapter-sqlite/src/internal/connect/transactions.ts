@@ -17,6 +17,8 @@ interface Job extends Context {
   readonly weight: number
   /** Whether it is confirmed only when it is on the disk. Default: false. */
   readonly isDurable?: boolean | undefined
+  /** Whether it runs after the other jobs of its transaction. Default: false. */
+  readonly isLast?: boolean | undefined
   /** Runs inside the transaction. It may run again after a rollback. What it throws fails this job only. */
   readonly run: (connection: Connection) => void
   /** Called once, after the commit, or with the error of a job that did not happen. */
@@ -25,7 +27,7 @@ interface Job extends Context {
 
 /** The transactions of one file. */
 export interface Transactions {
-  /** Adds a job; earlier jobs run and end before it. */
+  /** Adds a job. Earlier jobs run and end before it, except those that are last. */
   readonly add: (job: Job) => void
   /** Runs what waits, then fails all later jobs. */
   readonly close: () => void
@@ -77,7 +79,8 @@ export const make = ({ connection, flush, settings, soon, timers }: Dependencies
   const take = (): ReadonlyArray<Waiting> => {
     let count = 0
     for (let weight = 0; count < waiting.length && weight < maxWeight; count++) weight += waiting[count]!.job.weight
-    return waiting.splice(0, count)
+    const group = waiting.splice(0, count)
+    return [...group.filter(({ job }) => !job.isLast), ...group.filter(({ job }) => job.isLast)]
   }
 
   const fail = ({ job }: Waiting, cause: unknown): void => job.end(toBrokerError(cause, job))
