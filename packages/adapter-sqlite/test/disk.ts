@@ -16,6 +16,9 @@ const nothing: Image = { "": undefined, "-wal": undefined }
 
 const read = (path: string): Buffer | undefined => (fs.existsSync(path) ? fs.readFileSync(path) : undefined)
 
+/** Bytes of a log of 1000 pages, before which SQLite makes no checkpoint. */
+const checkpointSize = 1000 * 4096
+
 /** The size of what a disk writes at once, in bytes. */
 const sector = 512
 
@@ -81,6 +84,8 @@ export const make = () => {
     closed: (db: DatabaseSync): void => void open.delete(db),
     /** Notices a checkpoint. Call it after each commit, and after each close, of a connection that is not `OFF`. */
     written: (path: string): void => {
+      const size = fs.statSync(`${at(path)}-wal`, { throwIfNoEntry: false })?.size
+      if (size !== undefined && size < checkpointSize) return
       const checkpoint = checkpointOf(at(path))
       const isNew = checkpoint === "" || (checkpoint !== checkpoints.get(path) && !checkpoint.endsWith(" 0"))
       if (!isNew) return
