@@ -7,8 +7,8 @@ import type { Visit } from "./receiver.ts"
 export interface Sources {
   /** The publisher's count of confirmed messages. */
   readonly published: number
-  /** All requests that the receiver saw. */
-  readonly visits: ReadonlyArray<Visit>
+  /** All requests that the receiver saw, also in earlier runs. */
+  readonly visits: ReadonlyArray<Pick<Visit, "id" | "accepted">>
   /** Whether the 2xx of this message reached the dispatcher. */
   readonly isDelivered: (id: string) => boolean
   /** The broker's counts of the dead-letter queue and of the queue. */

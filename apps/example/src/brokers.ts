@@ -15,7 +15,8 @@ const brokers = {
   },
   sqlite: {
     schemes: ["sqlite"],
-    url: "sqlite:./dispatcher.db"
+    // The messages of a killed run return soon.
+    url: "sqlite:./dispatcher.db?lease=5s"
   },
   rabbitmq: {
     schemes: ["amqp", "amqps"]

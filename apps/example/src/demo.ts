@@ -2,14 +2,16 @@
 import { deadLetters } from "@requeue/operations/promise"
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
-import { connect, describe, type Requeue } from "@requeue/core/promise"
+import { connect, describe } from "@requeue/core/promise"
+import { readBacklog } from "./backlog.ts"
 import { balance, type Books } from "./books.ts"
 import { countCauses } from "./causes.ts"
 import { close } from "./closing.ts"
 import { writeConfigFile } from "./configFile.ts"
 import { startDispatcher } from "./dispatcher.ts"
+import { openJournal } from "./journal.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
-import { type Options, UsageError } from "./options.ts"
+import type { Options } from "./options.ts"
 import { settle } from "./place.ts"
 import { deadLetterQueue, policy, queue } from "./policy.ts"
 import { startPublisher } from "./publisher.ts"
@@ -19,33 +21,39 @@ import { awaitRedrive, startRedrive } from "./redriver.ts"
 import type { Report } from "./report.ts"
 import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
-import { intro, redriving, summary, waiting } from "./summary.ts"
+import { continuing, intro, redriving, summary, waiting } from "./summary.ts"
 
 /** Milliseconds after which a due message, or a superfluous copy, has usually been counted. */
 const lateness = 1000
 
-export const run = async (options: Options, screen: Screen): Promise<Report> => {
+const stopwatch = (): (() => number) => {
   const start = performance.now()
-  const elapsedMs = (): number => Math.round(performance.now() - start)
+  return () => Math.round(performance.now() - start)
+}
+
+export const run = async (options: Options, screen: Screen): Promise<Report> => {
+  const elapsedMs = stopwatch()
   const { broker, count, drain, seed } = options
   const secret = randomBytes(32).toString("hex")
   using signals = listen((signal) =>
     screen.print(`${signal}: draining for at most ${drain / 1000} s; once more stops at once`)
   )
-  await using receiver = await startReceiver({ secret, seed })
   await using place = await settle(options, screen.print)
+  const journal = openJournal(place.journal, options)
+  await using receiver = await startReceiver({ secret, seed, onAccepted: (accepted) => journal.write({ accepted }) })
   await using requeue = await connect(place.url, { logLevel: "None" })
   const letters = deadLetters(requeue, deadLetterQueue)
-  await insistOnEmpty(requeue)
+  const backlog = await readBacklog(requeue, journal.earlier, options)
+  if (backlog.continues !== null) screen.print(continuing(backlog.continues))
   const dispatcher = await startDispatcher({ requeue, receiver, secret, screen, signals, drain })
   const [first, second] = [makeLedger(), makeLedger()]
 
   const takeBooks = async (): Promise<Books> => {
     const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
     return balance({
-      published: publisher.count(),
-      visits: receiver.visits,
-      isDelivered: (id) => first.isDelivered(id) || second.isDelivered(id),
+      published: backlog.ended + publisher.count(),
+      visits: [...backlog.visits, ...receiver.visits],
+      isDelivered: (id) => backlog.isDone(id) || first.isDelivered(id) || second.isDelivered(id),
       deadLettered: (await letters.count()) ?? 0,
       queued: ready + inFlight + delayed
     })
@@ -57,13 +65,14 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
 
   screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
   dispatcher.keep(first)
-  const publisher = startPublisher(requeue, seed, count)
+  const publisher = startPublisher({ requeue, seed, count, backlog, journal })
   const stopped = await dispatcher.dispatch(publisher)
   const books = await closeBooks(first)
   const report: Report = {
     broker,
     keeps: place.keeps,
     seed,
+    continues: backlog.continues,
     ...books,
     retried: first.retries(),
     timedOut: first.timedOut(),
@@ -76,7 +85,11 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     elapsedMs: elapsedMs()
   }
   screen.print(summary(report, screen.paint))
-  if (stopped !== null || books.deadLettered === 0) return report
+  if (stopped !== null) return report
+  if (books.deadLettered === 0) {
+    journal.remove()
+    return report
+  }
 
   receiver.heal()
   const visitsBefore = receiver.visits.length
@@ -87,25 +100,15 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   screen.print(file === undefined ? redriving(deadLettered, paint) : waiting(deadLettered, file.path, paint))
   const redriver = file === undefined ? startRedrive(letters, deadLettered) : awaitRedrive(deadLettered)
   const stoppedAgain = await dispatcher.dispatch(redriver, file && Number.POSITIVE_INFINITY)
+  const redrive = { redriven: redriver.count(), ...(await closeBooks(second)) }
+  if (redrive.deadLettered + redrive.queued === 0) journal.remove()
   return {
     ...report,
     early: report.early + measure(receiver.visits.slice(visitsBefore), second.due).early,
     rejected: receiver.rejected(),
     stopped: stoppedAgain,
-    redrive: { redriven: redriver.count(), ...(await closeBooks(second)) },
+    redrive,
     elapsedMs: elapsedMs()
-  }
-}
-
-/** Fails if the queues have messages: those of an earlier run, or of another program, would distort the books. */
-const insistOnEmpty = async (requeue: Requeue): Promise<void> => {
-  for (const name of [queue, deadLetterQueue]) {
-    const { ready = 0 } = await requeue.counts(name)
-    if (ready === 0) continue
-    throw new UsageError(
-      `--url: the queue ${name} there has ${ready} messages, perhaps of an earlier run; ` +
-        "purge or delete it, or name another virtual host"
-    )
   }
 }
 

@@ -28,8 +28,9 @@ export const help = `Sends GitHub's example webhooks to subscribers that misbeha
 Usage: npm run demo -- [options]
 
   --broker <name>     the broker; there is: ${available.join(", ")} (default memory)
-  --url <url>         its address (default: memory: for memory; any other broker is started on
-                      127.0.0.1 for this run, and stopped at its end)
+  --url <url>         its address (default: memory: for memory; the file dispatcher.db for sqlite, on which a
+                      killed run continues; any other broker is started on 127.0.0.1 for this run, and stopped
+                      at its end)
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
   --drain <duration>  how long handlers may run after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"

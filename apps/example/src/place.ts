@@ -8,6 +8,8 @@ export interface Place extends AsyncDisposable {
   readonly name: string
   /** How long the broker keeps messages that are still queued at the end. */
   readonly keeps: "nothing" | "until the end" | "for good"
+  /** The path of the journal, next to a file that keeps the queues; `undefined` without such a file. */
+  readonly journal?: string
 }
 
 const given = (url: string, keeps: Place["keeps"]): Place => {
@@ -15,9 +17,17 @@ const given = (url: string, keeps: Place["keeps"]): Place => {
   return { url, name: host === "" ? protocol : `${protocol}//${host}`, keeps, [Symbol.asyncDispose]: async () => {} }
 }
 
+/** A broker without a server, whose queues are in a file. */
+const inFile = (url: string): Place => {
+  const path = decodeURIComponent(new URL(url).pathname)
+  return path === ":memory:"
+    ? given(url, "nothing")
+    : { ...given(url, "for good"), name: path, journal: `${path}.journal` }
+}
+
 export const settle = async ({ broker, url }: Options, say: (line: string) => void): Promise<Place> => {
   if (broker === "memory") return given(url ?? "memory:", "nothing")
-  if (broker === "sqlite") return given(url ?? "sqlite:./dispatcher.db", "for good")
+  if (broker === "sqlite") return inFile(url ?? "sqlite:./dispatcher.db")
   if (url !== undefined) return given(url, "for good")
   say(`Starting ${broker} on this machine ...`)
   // Imported lazily: the memory broker does not need it.

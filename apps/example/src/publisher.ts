@@ -1,7 +1,9 @@
-/** Publishes the webhooks in bursts, and counts those that the broker has confirmed. */
+/** Publishes the webhooks in bursts, except those of earlier runs, and counts those that the broker has confirmed. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Requeue } from "@requeue/core/promise"
+import type { Backlog } from "./backlog.ts"
 import { type Feed, makeFeed } from "./feed.ts"
+import type { Journal } from "./journal.ts"
 import { webhook } from "./payloads.ts"
 import { queue } from "./policy.ts"
 
@@ -11,17 +13,30 @@ const interval = 1000
 /** The largest number of bursts, and the smallest number of messages in each but the last. */
 const [maxBursts, minBurst] = [8, 100]
 
-export const startPublisher = (requeue: Pick<Requeue, "sendBatch">, seed: number, total: number): Feed =>
-  makeFeed(total, async (signal, onCount) => {
-    const size = Math.max(minBurst, Math.ceil(total / maxBursts))
-    for (let from = 0; from < total; from += size) {
-      if (from > 0) await sleep(interval, undefined, { signal }).catch(() => undefined)
+interface Options {
+  readonly requeue: Pick<Requeue, "sendBatch">
+  readonly seed: number
+  readonly count: number
+  readonly backlog: Backlog
+  readonly journal: Journal
+}
+
+/** Starts the feed of the queue: its messages are those of the backlog and those that it publishes. */
+export const startPublisher = ({ backlog, count, journal, requeue, seed }: Options): Feed =>
+  makeFeed(count - backlog.ended, async (signal, onCount) => {
+    const size = Math.max(minBurst, Math.ceil(count / maxBursts))
+    let fed = backlog.size
+    onCount(fed)
+    for (let from = 0; from < count; from += size) {
+      const length = Math.min(size, count - from)
+      const all = Array.from({ length }, (_, i) => webhook(seed, from + i))
+      const burst = all.filter(({ id }) => !backlog.isPublished(id))
+      if (burst.length === 0) continue
+      if (fed > 0) await sleep(interval, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
-      const length = Math.min(size, total - from)
-      await requeue.sendBatch(
-        queue,
-        Array.from({ length }, (_, i) => webhook(seed, from + i))
-      )
-      onCount(from + length)
+      await requeue.sendBatch(queue, burst)
+      journal.write({ published: from + length })
+      fed += burst.length
+      onCount(fed)
     }
   })

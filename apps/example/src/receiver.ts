@@ -35,12 +35,14 @@ export interface Receiver {
 export interface ReceiverOptions {
   readonly seed: number
   readonly secret: string
+  /** Called before the answer to each accepted request. */
+  readonly onAccepted?: (id: string) => void
 }
 
 /** The largest body, in bytes: GitHub's payloads have 25 MB at most. */
 const maxBody = 25 * 1024 * 1024
 
-export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<Receiver> => {
+export const startReceiver = async ({ onAccepted, secret, seed }: ReceiverOptions): Promise<Receiver> => {
   const visits: Array<Visit> = []
   let rejected = 0
   let healed = false
@@ -69,6 +71,7 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
       // The client is gone, and does not get the reply.
       if (response.destroyed) return
       visit.accepted = answer._tag === "Accept"
+      if (visit.accepted) onAccepted?.(id)
       response.writeHead(answer.status, headers).end()
     }, wait)
   }

@@ -21,6 +21,8 @@ export interface Report extends Books, Punctuality, Causes {
   readonly broker: BrokerName
   readonly keeps: Place["keeps"]
   readonly seed: number
+  /** The books of the killed runs that this one continues; `null` if there was none. */
+  readonly continues: { readonly published: number; readonly delivered: number } | null
   /** Milliseconds of the whole run. */
   readonly elapsedMs: number
   readonly retried: number

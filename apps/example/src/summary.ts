@@ -19,6 +19,10 @@ export const intro = ({ broker, count, seed }: Options, { name }: Place, schedul
     ""
   ].join("\n")
 
+/** The text before a run that continues a killed one. */
+export const continuing = ({ delivered, published }: NonNullable<Report["continues"]>): string =>
+  `Continues a run that was killed: ${number(published)} messages were published, and ${number(delivered)} delivered\n`
+
 const row = (label: string, value: string, note = ""): string =>
   `  ${label.padEnd(18)}${value.padStart(8)}   ${note}`.trimEnd()
 

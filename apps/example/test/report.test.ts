@@ -15,6 +15,7 @@ const books = {
 
 const sound: Report = {
   broker: "memory",
+  continues: null,
   keeps: "nothing",
   seed: 1,
   ...books,

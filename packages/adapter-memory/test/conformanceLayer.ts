@@ -31,6 +31,9 @@ export const layer = (options: Options.Options = {}) =>
         failNext: undefined,
         deleteQueue: undefined,
         foreignQueue: undefined,
+        // A crash of the program ends the broker and its messages.
+        crash: undefined,
+        powerCut: undefined,
         transactions: {
           rows: Effect.sync(() => [...rows]),
           begin: Effect.map(Effect.acquireRelease(Effect.sync(MemoryTransaction.make), rollBack), (value) => ({

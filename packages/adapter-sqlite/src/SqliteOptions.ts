@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
  * The crashes that an accepted send survives:
  *
  * - `full`: a crash of the process, and a power cut. A send waits for the disk; the event loop does not.
- * - `normal`: a crash of the process. A power cut may lose the sends of the last seconds.
+ * - `normal`: a crash of the process. A power cut may lose the sends of the last second.
  * - `off`: a crash of the process. A power cut may damage the file.
  */
 export type Durability = "full" | "normal" | "off"

@@ -1,7 +1,14 @@
-import { Suite } from "@requeue/conformance"
+import { Cases, Suite } from "@requeue/conformance"
 import { afterAll, describe, test } from "vitest"
-import { variants } from "./harness.ts"
+import { lessDurable, variants } from "./harness.ts"
+
+const runner = { describe, test, afterAll }
 
 for (const [name, layer] of Object.entries(variants)) {
-  Suite.register({ describe, test, afterAll }, { name, layer, virtualTime: true })
+  Suite.register(runner, { name, layer, virtualTime: true })
+}
+
+const cases = Cases.cases.filter(({ group }) => group === "durability")
+for (const [name, layer] of Object.entries(lessDurable)) {
+  Suite.register(runner, { name, layer, cases, virtualTime: true })
 }

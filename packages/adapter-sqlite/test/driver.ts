@@ -1,7 +1,7 @@
-/** Node's driver for virtual time: the disk answers at once, and a commit is noticed at once. It can make a statement fail. */
-import * as fs from "node:fs"
+/** Node's driver for virtual time, on an emulated disk. A commit is noticed at once. It can make a statement fail. */
 import { DatabaseSync } from "node:sqlite"
 import { type Driver, node, type Statement } from "../src/internal/client.ts"
+import * as Disk from "./disk.ts"
 
 /** The error of SQLite with this result code, as `node:sqlite` throws it. */
 export const sqliteError = (errcode: number, message: string): Error =>
@@ -21,13 +21,17 @@ export interface VirtualDriver extends Driver {
   /** Notices the commits of other connections of a file. */
   readonly notify: (path: string) => void
   faults: Faults | undefined
-  /** Called instead of a flush. Default: writes the file to the disk. */
+  /** How long a flush takes. Default: no time. */
   flush: (() => Promise<void>) | undefined
 }
 
-/** Makes a driver. Brokers that share it notice each other's commits. */
-export const make = (): VirtualDriver => {
+/** Makes a driver for the processes of one boot. Brokers that share it notice each other's commits. */
+export const make = (disk = Disk.make()): VirtualDriver => {
+  const boot = disk.boot()
   let jobs = 0
+  const checkAlive = (): void => {
+    if (disk.boot() !== boot) throw new Error("this process has ended")
+  }
   const watchers = new Map<string, Set<() => void>>()
   const notify = (path: string): void => {
     for (const watcher of watchers.get(path) ?? []) watcher()
@@ -39,6 +43,7 @@ export const make = (): VirtualDriver => {
         const member: unknown = Reflect.get(target, name)
         if (typeof member !== "function") return member
         return (...values: ReadonlyArray<unknown>) => {
+          checkAlive()
           driver.faults?.statement(sql, values)
           return Reflect.apply(member, target, values)
         }
@@ -46,15 +51,31 @@ export const make = (): VirtualDriver => {
     })
 
   const open = (path: string): DatabaseSync => {
-    const db = new DatabaseSync(path, { timeout: 0 })
-    const [exec, prepare] = [db.exec.bind(db), db.prepare.bind(db)]
+    checkAlive()
+    const db = new DatabaseSync(disk.at(path), { timeout: 0 })
+    disk.opened(path, db)
+    let isSynced = true
+    const [exec, prepare, close] = [db.exec.bind(db), db.prepare.bind(db), db.close.bind(db)]
     db.exec = (sql) => {
+      checkAlive()
       const isCommit = sql === "COMMIT"
       if (isCommit) driver.faults?.commit()
       exec(sql)
-      if (isCommit) notify(path)
+      if (sql === "PRAGMA synchronous = OFF") isSynced = false
+      if (!isCommit) return
+      if (isSynced) disk.written(path)
+      notify(path)
     }
-    db.prepare = (sql) => intercepted(prepare(sql), sql)
+    db.prepare = (sql) => {
+      checkAlive()
+      return intercepted(prepare(sql), sql)
+    }
+    db.close = () => {
+      if (disk.boot() !== boot) return
+      close()
+      disk.closed(db)
+      if (isSynced) disk.written(path)
+    }
     return db
   }
 
@@ -66,10 +87,11 @@ export const make = (): VirtualDriver => {
     notify,
     flusher: (path) => ({
       flush: async () => {
-        if (driver.flush !== undefined) return driver.flush()
-        const descriptor = fs.openSync(`${path}-wal`, "r")
-        fs.fdatasyncSync(descriptor)
-        fs.closeSync(descriptor)
+        const end = disk.sync(`${path}-wal`)
+        await driver.flush?.()
+        // A process that has ended gets no answer.
+        if (disk.boot() !== boot) return new Promise(() => {})
+        end()
       },
       close: () => undefined
     }),

@@ -2,6 +2,7 @@
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "vitest"
+import * as Disk from "./disk.ts"
 import * as VirtualDriver from "./driver.ts"
 import { counts, newPath, openAt, probe, run, send } from "./program.ts"
 
@@ -84,6 +85,33 @@ describe("durability: full", () => {
         assert.deepStrictEqual([flushes.length, mode?.["synchronous"]], [0, durability === "off" ? 0 : 1])
       })
     )
+  )
+})
+
+describe("after a power cut", () => {
+  /** What is left of a message that was sent, and one that was sent later. */
+  const left = (durability: string, pause: number) =>
+    Effect.gen(function* () {
+      const disk = Disk.make()
+      const path = yield* newPath
+      const { broker } = yield* openAt(path, VirtualDriver.make(disk), `?durability=${durability}`)
+      yield* send(broker, ["a"])
+      yield* Effect.sleep(pause)
+      yield* send(broker, ["b"])
+      disk.powerCut()
+      const { broker: next } = yield* openAt(path, VirtualDriver.make(disk), `?durability=${durability}`)
+      const { inbox } = yield* probe(next, 2)
+      yield* turns
+      return inbox.map(({ metadata }) => metadata.id)
+    })
+
+  it.each<readonly [string, number, ReadonlyArray<string>]>([
+    ["full", 0, ["a", "b"]],
+    ["normal", 1001, ["a"]],
+    ["normal", 900, []],
+    ["off", 60_000, []]
+  ])("%s keeps of two sends, %i ms apart, %j", (durability, pause, ids) =>
+    run(Effect.map(left(durability, pause), (found) => assert.deepStrictEqual(found, ids)))
   )
 })
 

@@ -73,6 +73,31 @@ describe("a file is refused", () => {
   })
 })
 
+it("a file that cannot be read for a while is used again afterwards", () =>
+  run(
+    Effect.gen(function* () {
+      const driver = VirtualDriver.make()
+      const path = yield* newPath
+      const [{ broker }, { broker: other }] = [yield* openAt(path, driver), yield* openAt(path, driver)]
+      const { inbox } = yield* probe(broker, 2)
+      const fail = (sql: string) => {
+        if (sql.startsWith("PRAGMA")) throw VirtualDriver.sqliteError(10, "disk I/O error")
+      }
+      driver.faults = { statement: fail, commit: () => {} }
+      yield* send(other, ["a"])
+      yield* Effect.sleep(6000)
+      driver.faults = undefined
+      yield* Effect.sleep(6000)
+      yield* send(other, ["b"])
+      yield* Effect.sleep(1)
+      assert.deepStrictEqual(
+        inbox.map(({ metadata }) => metadata.id),
+        ["a", "b"]
+      )
+      assert.strictEqual(broker.connection().state, "up")
+    })
+  ))
+
 describe("a file of an older adapter", () => {
   it("is migrated in one transaction, and keeps its messages", () =>
     run(

@@ -16,7 +16,11 @@ import { open } from "../src/internal/broker.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { Row } from "../src/internal/rows.ts"
 import { isLocked } from "../src/internal/toBrokerError.ts"
+import * as Disk from "./disk.ts"
 import * as VirtualDriver from "./driver.ts"
+
+/** Milliseconds until the emulated disk has written what it was given. */
+const flushTime = 3
 
 /** A new folder, which lasts as long as the scope. */
 const folder = Effect.acquireRelease(
@@ -47,15 +51,24 @@ const concerns = (
   }
 }
 
+const checkUndamaged = (db: Pick<DatabaseSync, "prepare">): void => {
+  const found = db.prepare("PRAGMA integrity_check").all()
+  if (found[0]?.["integrity_check"] !== "ok") throw new Error(`the file is damaged: ${JSON.stringify(found)}`)
+}
+
 /** A harness for a file, or for a database without one. */
 export const layer = (url: (folder: string) => string) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const driver = VirtualDriver.make()
+      const disk = Disk.make()
       const settings = Result.getOrThrow(SqliteOptions.decode({ url: url(yield* folder) }))
       const isFile = settings.path !== SqliteOptions.memory
-      const { broker, store } = yield* open(settings, driver)
       const clock = yield* Clock.Clock
+      const run = Effect.runPromiseWith(yield* Effect.context())
+      /** Starts the machine. */
+      const boot = () => Object.assign(VirtualDriver.make(disk), { flush: () => run(Effect.sleep(flushTime)) })
+      let driver = boot()
+      const { broker, store } = yield* open(settings, driver)
       const now = () => Math.floor(clock.currentTimeMillisUnsafe())
       let queues = 0
 
@@ -80,6 +93,14 @@ export const layer = (url: (folder: string) => string) =>
           // Without a file, no other connection can publish, and none is noticed.
           () => (isFile ? undefined : store.wake(queue))
         )
+
+      const next = Effect.suspend(() => Effect.map(open(settings, driver), (other) => other.broker))
+      const reboot = (end: () => void) =>
+        Effect.suspend(() => {
+          end()
+          driver = boot()
+          return Effect.tap(next, () => sql(checkUndamaged))
+        })
 
       const deadLetters = (queue: string) =>
         sql((db) =>
@@ -116,7 +137,7 @@ export const layer = (url: (folder: string) => string) =>
         if (failure === "lostAnswer" || failure === "lateAnswer") return undefined
         return Effect.gen(function* () {
           const own = yield* Effect.acquireRelease(
-            Effect.sync(() => (isFile ? new DatabaseSync(settings.path) : undefined)),
+            Effect.sync(() => (isFile ? new DatabaseSync(disk.at(settings.path)) : undefined)),
             (db) => Effect.sync(() => db?.close())
           )
           let [isDue, happened] = [false, false]
@@ -199,7 +220,10 @@ export const layer = (url: (folder: string) => string) =>
         // A file has no connections that could break.
         cutConnections: undefined,
         restart: isFile ? Effect.andThen(Effect.sync(store.reopen), Effect.sleep(200)) : undefined,
-        another: isFile ? Effect.map(open(settings, driver), (other) => other.broker) : undefined,
+        crash: isFile ? reboot(disk.crash) : undefined,
+        // A power cut may damage a file that is never synced.
+        powerCut: isFile && settings.durability !== "off" ? reboot(disk.powerCut) : undefined,
+        another: isFile ? next : undefined,
         failNext,
         deleteQueue,
         foreignQueue: undefined,
@@ -215,4 +239,10 @@ export const layer = (url: (folder: string) => string) =>
 export const variants: Readonly<Record<string, ReturnType<typeof layer>>> = {
   "sqlite without a file": layer(() => "sqlite::memory:?lease=2000"),
   sqlite: layer((path) => `sqlite:${path}/queue.db?lease=2000`)
+}
+
+/** Those that survive crashes of the process only. */
+export const lessDurable: Readonly<Record<string, ReturnType<typeof layer>>> = {
+  "sqlite, normal": layer((path) => `sqlite:${path}/queue.db?lease=2000&durability=normal`),
+  "sqlite, off": layer((path) => `sqlite:${path}/queue.db?lease=2000&durability=off`)
 }

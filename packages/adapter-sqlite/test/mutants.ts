@@ -209,5 +209,26 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: `if (Rows.replace(connection, receipt, command)) return true
       Rows.insert(connection, { ...command, headers: null, body: new Uint8Array([34, 34]) })
       return false`
-  }
+  },
+  {
+    name: "never syncs",
+    kills: "messages that were confirmed before a power cut are delivered after it, as they were sent",
+    file: "connect/store.ts",
+    text: "flush: durability ===",
+    replacement: "flush: true ? undefined : durability ==="
+  },
+  {
+    name: "confirms later sends by a flush that had begun before",
+    kills: "of sends that a power cut interrupts, the confirmed ones are not lost",
+    file: "connect/flushing.ts",
+    text: "      isRunning = false\n      begin()\n",
+    replacement: "      isRunning = false\n      if (next !== undefined) end(next, error)\n      next = undefined\n"
+  },
+  ...["crash", "power cut"].map((fault) => ({
+    name: `removes what it delivers, until a ${fault}`,
+    kills: `a ${fault} loses no message that was not settled, and may repeat one that was`,
+    file: "consume/consumer.ts",
+    text: "deliver(row, until, store))",
+    replacement: "(Rows.remove(connection, row), deliver(row, until, store)))"
+  }))
 ]

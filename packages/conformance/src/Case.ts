@@ -15,6 +15,8 @@ import * as Lab from "./Lab.ts"
 export interface HarnessAbilities {
   readonly cutConnections: boolean
   readonly restart: boolean
+  readonly crash: boolean
+  readonly powerCut: boolean
   readonly another: boolean
   readonly deleteQueue: boolean
   readonly foreignQueue: boolean
@@ -52,6 +54,8 @@ export interface Case {
 const discreet: HarnessAbilities = {
   cutConnections: false,
   restart: false,
+  crash: false,
+  powerCut: false,
   another: true,
   deleteQueue: true,
   foreignQueue: true,
@@ -93,17 +97,20 @@ export const inGroup =
 /** Reads the abilities of the provided broker and harness. */
 export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness> = Effect.gen(function* () {
   const { capabilities } = yield* Broker.Broker
-  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart, transactions } = yield* Harness
+  const harness = yield* Harness
+  const has = (name: Exclude<keyof HarnessAbilities, "failNext">): boolean => harness[name] !== undefined
   return {
     capabilities,
     harness: {
-      cutConnections: cutConnections !== undefined,
-      restart: restart !== undefined,
-      another: another !== undefined,
-      deleteQueue: deleteQueue !== undefined,
-      foreignQueue: foreignQueue !== undefined,
-      transactions: transactions !== undefined,
-      failNext: (operation, failure) => failNext?.(operation, failure, "") !== undefined
+      cutConnections: has("cutConnections"),
+      restart: has("restart"),
+      crash: has("crash"),
+      powerCut: has("powerCut"),
+      another: has("another"),
+      deleteQueue: has("deleteQueue"),
+      foreignQueue: has("foreignQueue"),
+      transactions: has("transactions"),
+      failNext: (operation, failure) => harness.failNext?.(operation, failure, "") !== undefined
     }
   }
 })

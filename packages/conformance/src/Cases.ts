@@ -19,6 +19,7 @@ import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as deliveredTwice } from "./cases/deliveredTwice.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
+import { cases as durability } from "./cases/durability.ts"
 import { cases as failing } from "./cases/failing.ts"
 import { cases as failingCalls } from "./cases/failingCalls.ts"
 import { cases as fates } from "./cases/fates.ts"
@@ -102,6 +103,7 @@ export const cases: ReadonlyArray<Case> = [
   ...topologyLost,
   ...adoption,
   ...restarts,
+  ...durability,
   ...admin,
   ...browsing,
   ...browsedRemovals,

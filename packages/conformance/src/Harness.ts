@@ -25,9 +25,13 @@
  * its name. The adapter must reject it as `QueueMismatch`, with a remedy, or give its messages all their attempts.
  * 11. `transactions` begins transactions of the broker's database as a program does, without the adapter. `write` writes to a
  * table that is no queue, and `rows` reads what was committed.
+ * 12. `crash` ends the process of the broker without any clean-up, as SIGKILL does, and starts it again with the same storage.
+ * For a broker inside the program, that process is the program. The member is `undefined` if a crash may lose confirmed
+ * messages, or if this harness cannot do it.
+ * 13. `powerCut` does the same, and the storage loses all that was not synced. It fails if the storage is damaged.
  *
  * Before the first case, the suite rejects a harness that lacks a member or has one of another kind. While a case runs, it
- * checks that `another` is another broker, that `restart` has ended the connection (if deliveries end with it), that no
+ * checks that `another`, `crash` and `powerCut` return another broker, that `restart` has ended the connection (if deliveries end with it), that no
  * call is reported as failed before there was one, and that `pending` returns the numbers that `capabilities.counts`
  * promises.
  */
@@ -114,6 +118,13 @@ export interface Service {
   readonly cutConnections: Effect.Effect<void, unknown> | undefined
   /** Restarts the broker; `undefined` if this harness cannot do it. */
   readonly restart: Effect.Effect<void, unknown> | undefined
+  /**
+   * Ends the broker's process without clean-up, starts it again, and returns the broker of a new process; `undefined` if a crash
+   * may lose confirmed messages, or if this harness cannot do it.
+   */
+  readonly crash: Effect.Effect<Broker.Service, unknown, Scope.Scope> | undefined
+  /** As `crash`, and the storage loses what was not synced; `undefined` if this harness cannot do it. */
+  readonly powerCut: Effect.Effect<Broker.Service, unknown, Scope.Scope> | undefined
   /** Opens a second broker; `undefined` if the broker lives in one process only, or if this harness cannot do it. */
   readonly another: Effect.Effect<Broker.Service, unknown, Scope.Scope> | undefined
   /**

@@ -48,9 +48,14 @@ export const apply = <E>(
       const harness = yield* Harness
       const fork = Effect.runForkWith(yield* Effect.context())
       const mutated = (service: Broker.Service) => mutate?.(service, fork) ?? service
-      const another = harness.another && Effect.map(harness.another, mutated)
+      const opened = (hook: Harness["Service"]["another"]) => hook && Effect.map(hook, mutated)
+      const hooks = {
+        another: opened(harness.another),
+        crash: opened(harness.crash),
+        powerCut: opened(harness.powerCut)
+      }
       return Context.make(Broker.Broker, mutated(yield* Broker.Broker)).pipe(
-        Context.add(Harness, { ...harness, another }),
+        Context.add(Harness, { ...harness, ...hooks }),
         Context.add(Subject, subject?.(original) ?? original)
       )
     })

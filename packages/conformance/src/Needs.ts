@@ -37,6 +37,13 @@ export const unboundConnections: Requirement = (abilities) =>
 /** Requires a harness that can restart the broker. */
 export const restart: Requirement = ({ harness }) => (harness.restart ? undefined : "harness.restart")
 
+/** Requires a broker whose messages survive its crash, and a harness that can crash it. */
+export const crash: Requirement = ({ harness }) => (harness.crash ? undefined : "harness.crash")
+
+/** Requires durable messages, and a harness that can cut the power. */
+export const powerCut: Requirement = (abilities) =>
+  has("durableMessages")(abilities) ?? (abilities.harness.powerCut ? undefined : "harness.powerCut")
+
 /** Requires a harness that can open the broker in another process. */
 export const another: Requirement = ({ harness }) => (harness.another ? undefined : "harness.another")
 

@@ -59,6 +59,8 @@ export const harness = Harness.of({
   pending: broker.admin.counts,
   cutConnections: undefined,
   restart: Effect.void,
+  crash: undefined,
+  powerCut: undefined,
   another: undefined,
   failNext: undefined,
   deleteQueue: undefined,

@@ -272,6 +272,9 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
             }
           }),
         foreignQueue: undefined,
+        // nsqd confirms messages that are only in its memory.
+        crash: undefined,
+        powerCut: undefined,
         transactions: undefined,
         lateness,
         settleTime: 50

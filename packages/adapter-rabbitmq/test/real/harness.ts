@@ -166,6 +166,9 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             )
             return queue
           }),
+        // The deep tests kill nodes and clusters.
+        crash: undefined,
+        powerCut: undefined,
         transactions: undefined,
         lateness,
         settleTime: 50

@@ -181,6 +181,9 @@ export const layer = (target: Target) =>
             await sqs.deleteQueue({ QueueUrl: await urlOf(queue) })
           }),
         foreignQueue: undefined,
+        // No crash of the service is visible to its clients.
+        crash: undefined,
+        powerCut: undefined,
         transactions: undefined,
         lateness: target.lateness,
         settleTime: target.settleTime

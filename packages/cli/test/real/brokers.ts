@@ -3,9 +3,22 @@ import { type Broker, start } from "@requeue/brokers"
 import type { Requeue } from "@requeue/core/promise"
 import { deadLetters } from "@requeue/operations/promise"
 import { randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, vi } from "vitest"
 
 type Name = Parameters<typeof start>[0]
+
+/** A new file of SQLite, which needs no server. */
+const file = (): Address => {
+  const folder = mkdtempSync(join(tmpdir(), "requeue-cli-"))
+  return {
+    url: `sqlite:${join(folder, "queue.db")}`,
+    managementUrl: undefined,
+    dispose: async () => rmSync(folder, { recursive: true })
+  }
+}
 
 export type Address = Pick<Broker, "url" | "managementUrl" | "dispose">
 
@@ -44,8 +57,8 @@ const virtualHost = async (): Promise<Address> => {
 }
 
 /** A broker in which nothing is yet. */
-export const open = async (name: Name): Promise<Address> =>
-  name === "rabbitmq" ? virtualHost() : patiently(name, await start(name, { deadline }))
+export const open = async (name: Name | "sqlite"): Promise<Address> =>
+  name === "sqlite" ? file() : name === "rabbitmq" ? virtualHost() : patiently(name, await start(name, { deadline }))
 
 /** Removes what an earlier run may have left in a queue, on a server that others use as well. */
 export const clear = async (connection: Requeue, queue: string): Promise<void> => {

@@ -38,6 +38,8 @@ const kinds: { readonly [K in keyof Service]: Kind } = {
   pending: hook("Write (queue) => an Effect of the counts"),
   cutConnections: able(effect("Write an Effect, not a function that returns one")),
   restart: able(effect("Write an Effect, not a function that returns one")),
+  crash: able(effect("Write an Effect of a broker, not a function that returns one")),
+  powerCut: able(effect("Write an Effect of a broker, not a function that returns one")),
   another: able(effect("Write an Effect of a broker, not a function that returns one")),
   failNext: able(hook("Write (operation, failure, queue) => an Effect, or undefined")),
   deleteQueue: able(hook("Write (queue) => an Effect")),

@@ -50,7 +50,16 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
         Effect.sync(() => open.delete(entry))
       )
     })
-  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart, transactions } = harness
+  const { cutConnections, deleteQueue, failNext, foreignQueue, restart, transactions } = harness
+
+  /** Checks that a hook opens another broker. */
+  const opened = (name: "another" | "crash" | "powerCut") => {
+    const hook = harness[name]
+    if (hook === undefined) return undefined
+    return Effect.flatMap(watch(name, hook), (other) =>
+      other === broker ? failed(name, "returns the broker itself") : Effect.succeed(other)
+    )
+  }
 
   const fail: FailNext = (operation, failure, queue) => {
     const armed = failNext?.(operation, failure, queue)
@@ -72,11 +81,9 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
         Effect.flatMap(watch("pending", harness.pending(queue)), (counts) => checkCounts(broker, counts)),
       cutConnections: cutConnections && watch("cutConnections", cutConnections),
       restart: restart && watch("restart", checkRestart(broker, restart)),
-      another:
-        another &&
-        Effect.flatMap(watch("another", another), (other) =>
-          other === broker ? failed("another", "returns the broker itself") : Effect.succeed(other)
-        ),
+      crash: opened("crash"),
+      powerCut: opened("powerCut"),
+      another: opened("another"),
       failNext: failNext && fail,
       deleteQueue: deleteQueue && ((queue) => watch("deleteQueue", deleteQueue(queue))),
       foreignQueue: foreignQueue && ((base) => watch("foreignQueue", foreignQueue(base))),

@@ -11,7 +11,7 @@ const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof lay
   import(/* @vite-ignore */ `../victim/harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
 /** Groups of which every case has a mutant, of the file broker or of the memory broker. */
-const groups = ["leases", "processes", "failing calls", "deleted queues", "adopted queues"]
+const groups = ["leases", "processes", "failing calls", "deleted queues", "adopted queues", "durability"]
 
 it("every case about what is below an adapter has a mutant that it finds", () => {
   const killed = new Set([...patches, ...mutants].map(({ kills }) => kills))

@@ -49,12 +49,12 @@ export interface Opened {
   readonly driver: Driver.Driver
 }
 
-/** Opens the file at this path for one process, until the scope closes. */
-export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
+/** Opens the file at this path for one process, until the scope closes. `isOn`: whether its machine still runs. */
+export const make = (path: string, isOn: () => boolean): Effect.Effect<Opened, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    const driver = yield* Driver.make(path)
+    const driver = yield* Driver.make(path, isOn)
     const connection = Connection.track("up", now)
     const declare = (queues: Iterable<string>) =>
       driver.call("publish", (file) => [...queues].forEach((queue) => file.declare(queue)))

@@ -19,8 +19,8 @@ export interface Driver {
 const error = (operation: Operation, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "file", operation, reason, detail })
 
-/** Opens the file for a process. */
-export const make = (path: string): Effect.Effect<Driver, never, Scope.Scope> =>
+/** Opens the file for a process. `isOn`: whether its machine still runs. */
+export const make = (path: string, isOn: () => boolean): Effect.Effect<Driver, never, Scope.Scope> =>
   Effect.gen(function* () {
     const file = yield* Effect.acquireRelease(
       Effect.sync(() => File.open(path)),
@@ -29,6 +29,7 @@ export const make = (path: string): Effect.Effect<Driver, never, Scope.Scope> =>
     const deadlines = Deadlines.make(yield* Timers.make, timeout, true)
     const answered = <A>(operation: Operation, run: (file: File.File) => A) =>
       Effect.suspend((): Effect.Effect<A, BrokerError.BrokerError> => {
+        if (!isOn()) return Effect.fail(error(operation, "ConnectionLost", "the machine is off"))
         const { fault } = driver
         const failure = fault?.operation === operation && !fault.happened ? fault.failure : undefined
         if (fault !== undefined && failure !== undefined) fault.happened = true

@@ -21,7 +21,7 @@ export interface Row {
 
 const tables = `
   PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = OFF;
+  PRAGMA synchronous = FULL;
   PRAGMA foreign_keys = ON;
   CREATE TABLE IF NOT EXISTS queues (name TEXT PRIMARY KEY, most INTEGER);
   CREATE TABLE IF NOT EXISTS messages (
@@ -117,6 +117,8 @@ export const open = (path: string) => {
       const { delayed, inFlight, ready } = count.get({ queue, now }) ?? {}
       return { ready: Number(ready), inFlight: Number(inFlight), delayed: Number(delayed) }
     },
+    /** Whether each commit is on the disk before it returns. */
+    isSynced: () => Number(db.prepare("PRAGMA synchronous").get()?.["synchronous"]) >= 2,
     close: () => db.close()
   }
 }

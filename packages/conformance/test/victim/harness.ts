@@ -4,7 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { mkdtempSync, rmSync } from "node:fs"
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Harness from "../../src/Harness.ts"
@@ -20,15 +20,31 @@ const folder = Effect.acquireRelease(
 
 export const layer = Layer.effectContext(
   Effect.gen(function* () {
-    const path = join(yield* folder, "queues")
+    const first = join(yield* folder, "queues")
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    const file = yield* Effect.acquireRelease(
-      Effect.sync(() => File.open(path)),
-      ({ close }) => Effect.sync(close)
-    )
-    const { broker, driver } = yield* FileBroker.make(path)
+    const openFile = (at: string) =>
+      Effect.acquireRelease(
+        Effect.sync(() => File.open(at)),
+        ({ close }) => Effect.sync(close)
+      )
+    let [boot, path, file] = [0, first, yield* openFile(first)]
+    const open = Effect.suspend(() => {
+      const own = boot
+      return FileBroker.make(path, () => boot === own)
+    })
+    const { broker, driver } = yield* open
     let queues = 0
+    /** Ends all processes, and starts again with a copy of the files, or with nothing. */
+    const reboot = (keeps: () => boolean) =>
+      Effect.gen(function* () {
+        const next = `${first}.${++boot}`
+        const isKept = keeps()
+        for (const suffix of ["", "-wal"]) if (isKept) copyFileSync(`${path}${suffix}`, `${next}${suffix}`)
+        path = next
+        file = yield* openFile(next)
+        return (yield* open).broker
+      })
     const harness = Harness.Harness.of({
       name: "file",
       uniqueQueue: (base) =>
@@ -43,7 +59,9 @@ export const layer = Layer.effectContext(
       pending: (queue) => Effect.sync(() => file.count(queue, now())),
       cutConnections: undefined,
       restart: undefined,
-      another: Effect.map(FileBroker.make(path), (other) => other.broker),
+      crash: reboot(() => true),
+      powerCut: reboot(() => file.isSynced()),
+      another: Effect.map(open, (other) => other.broker),
       failNext: (operation, failure) =>
         failure === "lateAnswer"
           ? undefined

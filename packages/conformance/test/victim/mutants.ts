@@ -310,5 +310,55 @@ export const patches: ReadonlyArray<Patch> = [
     file: "victim/subscription.ts",
     text: "if (limit !== undefined)",
     replacement: "if (limit === undefined && queue === undefined)"
-  }
+  },
+  {
+    name: "never syncs",
+    kills: "messages that were confirmed before a power cut are delivered after it, as they were sent",
+    file: "victim/file.ts",
+    text: "PRAGMA synchronous = FULL",
+    replacement: "PRAGMA synchronous = OFF"
+  },
+  ...[
+    "messages that were confirmed before a crash are delivered after it, as they were sent",
+    "of sends that a crash interrupts, the confirmed ones are not lost",
+    "of sends that a power cut interrupts, the confirmed ones are not lost"
+  ].map((kills) => ({
+    name: "confirms a send before it is stored",
+    kills,
+    file: "victim/FileBroker.ts",
+    text: "const publish = (messages: ReadonlyArray<Outgoing.Outgoing>) =>\n",
+    replacement: `const publish = (messages) => Effect.asVoid(Effect.forkDetach(Effect.delay(store(messages), 5)))
+    const store = (messages) =>\n`
+  })),
+  ...["a crash", "a power cut"].flatMap((fault) => [
+    {
+      name: "removes what it delivers",
+      kills: `${fault} loses no message that was not settled, and may repeat one that was`,
+      file: "victim/subscription.ts",
+      text: "return Effect.sync(() => onDelivery(delivery))",
+      replacement: `return Effect.andThen(Effect.ignore(driver.call("settle", (file) => file.ack(heldOf(receipt)))),
+          Effect.sync(() => onDelivery(delivery)))`
+    },
+    {
+      name: "removes a message before its dead letter is stored",
+      kills: `${fault} loses no message on its way to the dead letters`,
+      file: "victim/subscription.ts",
+      text: "Effect.andThen(stored(copy), Effect.ignore(remove))",
+      replacement: "Effect.andThen(Effect.ignore(remove), Effect.delay(stored(copy), 1))"
+    }
+  ]),
+  ...[
+    "the delay of a send survives a crash",
+    "the delay of a send survives a power cut",
+    "the delay of a retry survives a crash, with its attempts"
+  ].map((kills) => ({
+    name: "keeps delayed messages in its memory",
+    kills,
+    file: "victim/FileBroker.ts",
+    text: "const publish = (messages: ReadonlyArray<Outgoing.Outgoing>) =>\n",
+    replacement: `const publish = (messages) =>
+      messages.some(({ delay }) => delay === 0) ? store(messages)
+        : Effect.asVoid(Effect.forkDetach(Effect.delay(store(messages), messages[0].delay)))
+    const store = (messages) =>\n`
+  }))
 ]

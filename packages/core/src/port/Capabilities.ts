@@ -32,9 +32,9 @@ export interface Capabilities {
   readonly sendDelay: DelayReach
   /** How late the broker's coarse timers may deliver a due message, in milliseconds. */
   readonly delayResolution: number
-  /** Whether a pending delay survives a crash of the broker. */
+  /** Whether a pending delay survives a crash of the broker, and a power cut. */
   readonly durableDelays: boolean
-  /** Whether an accepted message survives a crash of the broker. */
+  /** Whether an accepted message survives a crash of the broker, and a power cut. */
   readonly durableMessages: boolean
   /** Whether a delivery returned by `Release` is not counted as an attempt in any process. */
   readonly uncountedRelease: boolean

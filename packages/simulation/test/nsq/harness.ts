@@ -204,6 +204,9 @@ const harness = (all: World, uniqueQueue: Effect.Effect<string>): Harness.Servic
       }),
     // nsqd has one kind of queue.
     foreignQueue: undefined,
+    // nsqd confirms messages that are only in its memory.
+    crash: undefined,
+    powerCut: undefined,
     transactions: undefined,
     lateness: 10,
     settleTime: 5

@@ -86,6 +86,14 @@ const makeHarness = (
       Effect.sync(() => server.restart(restarting)),
       Effect.sleep(restarting + 1)
     ),
+    crash:
+      another &&
+      Effect.andThen(
+        Effect.sync(() => server.restart(restarting, "kill")),
+        Effect.delay(another, restarting + 1)
+      ),
+    // The simulated server has no disk that could lose what was not synced.
+    powerCut: undefined,
     another,
     failNext: failNext(server),
     deleteQueue: (queue) => Effect.sync(() => vhost.deleteQueue(queue)),

@@ -167,6 +167,9 @@ export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options
             yield* create(name, { RedrivePolicy: JSON.stringify({ deadLetterTargetArn, maxReceiveCount: 2 }) })
             return name
           }),
+        // No crash of the service is visible to its clients.
+        crash: undefined,
+        powerCut: undefined,
         transactions: undefined,
         lateness: 100,
         settleTime: 0

@@ -30,6 +30,8 @@ export const layer = Layer.effectContext(
       failNext: undefined,
       deleteQueue: undefined,
       foreignQueue: undefined,
+      crash: undefined,
+      powerCut: undefined,
       transactions: undefined,
       lateness: 100,
       settleTime: 50

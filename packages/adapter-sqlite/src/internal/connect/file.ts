@@ -65,6 +65,15 @@ export const make = (options: Options): Effect.Effect<File, BrokerError.BrokerEr
   return Effect.map(first, (connection) => keep(connection, options))
 }
 
+/** Returns a number that every commit of another connection changes. NaN if the file cannot be read: the next claim reports why. */
+const versionOf = ({ prepare }: Connection): number => {
+  try {
+    return Number(prepare("PRAGMA data_version").get()?.["data_version"])
+  } catch {
+    return Number.NaN
+  }
+}
+
 const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, settings, timers }: Options): File => {
   const { path } = settings
   const isFile = path !== memory
@@ -84,18 +93,24 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
    */
   const isInPlace = (): boolean => identify() === identity && identifyLog() === log
 
+  const beat = (connection: Connection): void => {
+    if (!isInPlace()) return reopen()
+    try {
+      onBeat(connection)
+    } catch (cause) {
+      if (!isLocked(cause)) fail(cause)
+    }
+  }
+
   const watch = (connection: Connection): void => {
     if (!isFile) return
     unwatch = Changes.watch({
       path,
       driver,
       timers,
-      version: () => Number(connection.prepare("PRAGMA data_version").get()?.["data_version"]),
+      version: () => versionOf(connection),
       onChange,
-      onBeat: () => {
-        if (isInPlace()) onBeat(connection)
-        else reopen()
-      }
+      onBeat: () => beat(connection)
     })
   }
 

@@ -1,9 +1,12 @@
-/** Gathers confirmations that wait for the disk: one flush at a time, and the next one serves all that came meanwhile. */
+/** Writes to the disk. One flush runs at a time, and the next one serves all sends that came meanwhile. */
 import { BrokerError, Delay, type Timers } from "@requeue/core/port"
 import type { Flusher } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 
 type Done = (error?: BrokerError.BrokerError) => void
+
+/** Calls back once a send counts as stored. */
+export type Flush = (done: Done) => void
 
 interface Batch {
   readonly waiting: Array<Done>
@@ -11,7 +14,7 @@ interface Batch {
 }
 
 /** Returns a function that calls back once everything committed so far is on the disk, or after the timeout. MUST 7. */
-export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): ((done: Done) => void) => {
+export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): Flush => {
   let isRunning = false
   let next: Batch | undefined
 
@@ -51,5 +54,22 @@ export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): 
     next ??= batchOf()
     next.waiting.push(done)
     begin()
+  }
+}
+
+/** How long a power cut may go back without a wait for the disk, in milliseconds. */
+const interval = 1000
+
+/** Returns a function that calls back at once, and begins a flush within a second. SQLite's next sync reports a failing disk. */
+export const later = (flush: Flush, timers: Timers.Timers): Flush => {
+  let isScheduled = false
+  const begin = (): void => {
+    isScheduled = false
+    flush(() => undefined)
+  }
+  return (done) => {
+    if (!isScheduled) timers.after(interval, begin)
+    isScheduled = true
+    done()
   }
 }

@@ -46,7 +46,8 @@ export const make = (
     const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
     const wakeups = Wakeups.make()
-    const flusher = path !== memory && durability === "full" ? driver.flusher(path) : undefined
+    const flusher = path !== memory && durability !== "off" ? driver.flusher(path) : undefined
+    const flush = flusher && Flushing.make(flusher, timers, timeout)
     const file = yield* File.make({
       settings,
       driver,
@@ -61,7 +62,7 @@ export const make = (
       timers,
       settings,
       soon: driver.soon,
-      flush: flusher && Flushing.make(flusher, timers, timeout)
+      flush: durability === "normal" ? flush && Flushing.later(flush, timers) : flush
     })
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

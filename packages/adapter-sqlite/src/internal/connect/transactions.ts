@@ -9,6 +9,7 @@ import { BrokerError, type Timers } from "@requeue/core/port"
 import type { Settings } from "../../SqliteOptions.ts"
 import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
 import type { Connection } from "./connection.ts"
+import type { Flush } from "./flushing.ts"
 
 /** Work in a transaction. */
 interface Job extends Context {
@@ -16,6 +17,8 @@ interface Job extends Context {
   readonly weight: number
   /** Whether it is confirmed only when it is on the disk. Default: false. */
   readonly isDurable?: boolean | undefined
+  /** Whether it runs after the other jobs of its transaction. Default: false. */
+  readonly isLast?: boolean | undefined
   /** Runs inside the transaction. It may run again after a rollback. What it throws fails this job only. */
   readonly run: (connection: Connection) => void
   /** Called once, after the commit, or with the error of a job that did not happen. */
@@ -24,7 +27,7 @@ interface Job extends Context {
 
 /** The transactions of one file. */
 export interface Transactions {
-  /** Adds a job; earlier jobs run and end before it. */
+  /** Adds a job. Earlier jobs run and end before it, except those that are last. */
   readonly add: (job: Job) => void
   /** Runs what waits, then fails all later jobs. */
   readonly close: () => void
@@ -48,8 +51,8 @@ interface Dependencies {
   readonly timers: Timers.Timers
   readonly settings: Settings
   readonly soon: (run: () => void) => void
-  /** Calls back once everything committed so far is on the disk; `undefined` if no job waits for that. */
-  readonly flush: ((done: (error?: BrokerError.BrokerError) => void) => void) | undefined
+  /** Writes everything committed so far to the disk; `undefined` if the system does that. */
+  readonly flush: Flush | undefined
 }
 
 // Long, because its functions share the waiting jobs.
@@ -76,7 +79,8 @@ export const make = ({ connection, flush, settings, soon, timers }: Dependencies
   const take = (): ReadonlyArray<Waiting> => {
     let count = 0
     for (let weight = 0; count < waiting.length && weight < maxWeight; count++) weight += waiting[count]!.job.weight
-    return waiting.splice(0, count)
+    const group = waiting.splice(0, count)
+    return [...group.filter(({ job }) => !job.isLast), ...group.filter(({ job }) => job.isLast)]
   }
 
   const fail = ({ job }: Waiting, cause: unknown): void => job.end(toBrokerError(cause, job))

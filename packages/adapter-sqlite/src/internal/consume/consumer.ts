@@ -75,6 +75,8 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       operation: "receive",
       queue,
       weight: Math.min(maxClaim, limit),
+      // It also uses the credit of settlements that are added in this turn, so these need one commit instead of two.
+      isLast: true,
       run: (connection) => {
         // Those of an earlier run, which was rolled back.
         for (const { receipt } of leased) held.delete(receipt)
