@@ -2,7 +2,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { History } from "./History.ts"
-import * as Lease from "./lease/index.ts"
 import * as Operators from "./operators/Operators.ts"
 import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
@@ -118,8 +117,6 @@ const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
     case "push":
       return Push.make(world)
-    case "lease":
-      return Lease.make(world)
     case "lossy":
       return Lossy.make(world)
     case "sqs": {
