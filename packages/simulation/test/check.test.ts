@@ -569,6 +569,24 @@ describe("early", () => {
     expect(broken(tell(undefined), world)).toContain("early")
   })
 
+  it("a delivery that the broker makes during the delay of a retry replaces the delay by its lease", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.start("c1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.wait(500)
+      const echo = story.deliver(copy, 1, "b1", 2)
+      story.back(echo, "lease")
+      story.begin(story.deliver(copy, 1, "c1", 3))
+    }
+    expect(broken(tell, Story.scenario({ kind: "sqs" }))).not.toContain("early")
+    expect(broken(tell, Story.scenario({ kind: "lossy" }))).toContain("early")
+  })
+
   it("a dead letter is due when an operator sends it back", () => {
     const tell = (process: string) => (story: Story.Story) => {
       story.start("a1")
