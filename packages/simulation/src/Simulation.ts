@@ -2,7 +2,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { History } from "./History.ts"
-import * as Lease from "./lease/index.ts"
 import * as Operators from "./operators/Operators.ts"
 import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
@@ -95,15 +94,29 @@ export const run = async (
 // oxlint-disable-next-line no-restricted-globals -- Effect's scheduler is the world's here
 const soon = setImmediate
 
-/** Real turns of the event loop, in which promises continue: the world's time does not pass. */
-const turn = (): Promise<void> => new Promise((resolve) => void soon(resolve))
+/** Tasks of one iteration of the event loop: each iteration asks the operating system for events, which costs more than a step. */
+const tasks = 100
+
+const waiting: Array<() => void> = []
+let scheduled = 0
+
+const work = (): void => {
+  scheduled--
+  waiting.shift()?.()
+}
+
+/** Waits for the next task, before which all promises continue. The world's time does not pass. */
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    waiting.push(resolve)
+    if (scheduled > 0) return
+    for (scheduled = 0; scheduled < tasks; scheduled++) soon(work)
+  })
 
 const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
     case "push":
       return Push.make(world)
-    case "lease":
-      return Lease.make(world)
     case "lossy":
       return Lossy.make(world)
     case "sqs": {

@@ -4,6 +4,9 @@ import * as Chunk from "./Chunk.ts"
 
 const port = parentPort!
 
+// No law reads stack traces, and each world makes hundreds of errors.
+Error.stackTraceLimit = 0
+
 port.on("message", (task: Chunk.Task) => {
   void Chunk.run(task).then((result) => port.postMessage(result))
 })

@@ -327,7 +327,7 @@ describe("repeated, and again", () => {
     const sendings = [{ ...Story.sending(1), by: "foreign" as const }]
     const tell = (story: Story.Story) => story.run(lost(story, ack))
     expect(broken(tell, Story.scenario({ sendings }))).toEqual([])
-    expect(broken(tell, Story.scenario({ sendings, kind: "lease" }))).toContain("again")
+    expect(broken(tell, Story.scenario({ sendings, kind: "sqs" }))).toContain("again")
   })
 
   it("an original whose copy is stored may be acked instead", () => {
@@ -374,7 +374,7 @@ describe("repeated, and again", () => {
         story.answer(twin, settlement, "unknown")
         story.settle(third, settlement)
       }
-      return broken(tell, Story.scenario({ kind: "lease" }))
+      return broken(tell, Story.scenario({ kind: "sqs" }))
     }
     expect(asks("before", retry(600))).toEqual([])
     expect(asks("before", ack)).toEqual(["precedence", "repeated"])
@@ -392,7 +392,7 @@ describe("repeated, and again", () => {
   })
 
   it("a redelivery that comes when the retry is due may be one too many", () => {
-    const world = Story.scenario({ kind: "lease", version: { maxDeliveries: 1 } })
+    const world = Story.scenario({ kind: "sqs", version: { maxDeliveries: 1 } })
     const tell = (wait: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       story.run(delivery, { error: "error" })
@@ -417,7 +417,7 @@ describe("repeated, and again", () => {
       story.ask(again, ack)
       story.ask(delivery, late)
     }
-    const world = Story.scenario({ kind: "lease" })
+    const world = Story.scenario({ kind: "sqs" })
     expect(broken(tell(retry(0)), world)).not.toContain("repeated")
     expect(broken(tell(deadLetter("permanent")), world)).toContain("repeated")
   })
@@ -448,11 +448,11 @@ describe("repeated, and again", () => {
     expect(broken(tell("a1"))).toEqual(["again"])
     expect(broken(tell("b1"))).toEqual([])
     // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
-    const retried = (kind: "push" | "lossy" | "lease") =>
+    const retried = (kind: "push" | "lossy" | "sqs") =>
       broken((story) => {
         tell("a1", "lost")(story)
       }, Story.scenario({ kind }))
-    expect([retried("push"), retried("lossy"), retried("lease")]).toEqual([[], [], ["again"]])
+    expect([retried("push"), retried("lossy"), retried("sqs")]).toEqual([[], [], ["again"]])
   })
 
   it("a run of an original whose copy is stored after the answer: that was of something else", () => {
@@ -496,7 +496,7 @@ describe("early", () => {
     story.begin(story.deliver(copy, 1, "a1"))
   }
   const clocked = (offset: number) =>
-    Story.scenario({ kind: "lease", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
+    Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
 
   it("before the time of a send or a retry", () => {
     expect(broken(sent(500, 400))).toEqual(["early"])
@@ -564,9 +564,27 @@ describe("early", () => {
       story.back(delivery, "lease")
       story.begin(story.deliver(copy, 1, "b1", 2))
     }
-    const world = Story.scenario({ kind: "lease" })
+    const world = Story.scenario({ kind: "sqs" })
     expect(broken(tell("unknown"), world)).not.toContain("early")
     expect(broken(tell(undefined), world)).toContain("early")
+  })
+
+  it("a delivery that the broker makes during the delay of a retry replaces the delay by its lease", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.start("c1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.wait(500)
+      const echo = story.deliver(copy, 1, "b1", 2)
+      story.back(echo, "lease")
+      story.begin(story.deliver(copy, 1, "c1", 3))
+    }
+    expect(broken(tell, Story.scenario({ kind: "sqs" }))).not.toContain("early")
+    expect(broken(tell, Story.scenario({ kind: "lossy" }))).toContain("early")
   })
 
   it("a dead letter is due when an operator sends it back", () => {
@@ -581,7 +599,7 @@ describe("early", () => {
 
   it("a slow clock cannot tell that the time is over which the broker has waited for", () => {
     const clock = { offset: 0, speed: 0.9, jumps: [] }
-    const slow = Story.scenario({ kind: "lease", processes: [{ ...Story.process("a"), clock }] })
+    const slow = Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock }] })
     const tell = (wait: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
       story.run(delivery, { error: "error" })
@@ -748,7 +766,7 @@ describe("attempts", () => {
       story.say({ _tag: "Arrived", delivery: early, attempts: 2, ...from })
       story.say({ _tag: "Began", process: "a1", run: 902, given: [{ key: 1, delivery: early, attempts: 3 }] })
     }
-    const world = Story.scenario({ kind: "lease" })
+    const world = Story.scenario({ kind: "sqs" })
     expect(broken(tell(true), world)).not.toContain("attempts")
     expect(broken(tell(false), world)).toContain("attempts")
   })
@@ -862,7 +880,7 @@ it("unseen: what was given up by right is given up again on a delivery that was 
     story.arrive(late)
     story.settle(late, deadLetter(reason))
   }
-  expect(broken(tell("too-many-deliveries"), Story.scenario({ kind: "lease", version: { maxDeliveries: 1 } }))).toEqual(
+  expect(broken(tell("too-many-deliveries"), Story.scenario({ kind: "sqs", version: { maxDeliveries: 1 } }))).toEqual(
     []
   )
 })
@@ -917,7 +935,7 @@ it("credit: not what another delivery of its message has settled", () => {
     story.deliver(story.send(2), 2, "a1")
     story.deliver(story.send(3), 3, "a1")
   }
-  const world = Story.scenario({ kind: "lease" })
+  const world = Story.scenario({ kind: "sqs" })
   expect(broken(tell(true), world)).not.toContain("credit")
   expect(broken(tell(false), world)).toContain("credit")
 })
@@ -1088,7 +1106,7 @@ it("drain: what is not given back, unless the call that hides it met a fault", (
         story.drain("a1")
         story.say({ _tag: "Fault", site, kind: "busy" }, { _tag: "Drained", process: "a1", complete: false })
       },
-      Story.scenario({ kind: "lease", lease: 30_000 })
+      Story.scenario({ kind: "sqs", lease: 30_000 })
     )
   expect(tell("busy a1 hide entry 3")).toEqual([])
   expect(tell("busy b1 hide entry 3")).toEqual(["drain"])

@@ -16,7 +16,7 @@ it("reads what it wrote: scenarios of all kinds, and those that were shrunk", ()
 })
 
 describe("refuses", () => {
-  const good: any = JSON.parse(ScenarioFile.write(Generate.scenario(2, ["lease"]))) // It is changed at will.
+  const good: any = JSON.parse(ScenarioFile.write(Generate.scenario(2, ["sqs"]))) // It is changed at will.
   const refusal = (change: (scenario: any) => void): string => {
     // As above.
     const scenario = structuredClone(good)

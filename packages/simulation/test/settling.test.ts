@@ -86,8 +86,8 @@ describe("a lease that could not be extended", () => {
       story.wait(1)
       story.begin(delivery)
     }
-    expect(broken(tell(false), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual([])
-    expect(broken(tell(true), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual(["lost"])
+    expect(broken(tell(false), Story.scenario({ kind: "sqs", lease: 5000 }))).toEqual([])
+    expect(broken(tell(true), Story.scenario({ kind: "sqs", lease: 5000 }))).toEqual(["lost"])
   })
 
   it("ends what is asked again, but not what had waited for the extension", () => {
@@ -101,8 +101,8 @@ describe("a lease that could not be extended", () => {
       story.ask(delivery, Story.ack)
       story.answer(delivery, Story.ack, "lost")
     }
-    expect(broken(tell(0), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual([])
-    expect(broken(tell(1), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual(["lost"])
+    expect(broken(tell(0), Story.scenario({ kind: "sqs", lease: 5000 }))).toEqual([])
+    expect(broken(tell(1), Story.scenario({ kind: "sqs", lease: 5000 }))).toEqual(["lost"])
   })
 })
 
@@ -119,7 +119,7 @@ describe("a retry that has brought its message back before it was answered", () 
     story.answer(one, back, "unknown")
     then(story, one, two)
   }
-  const world = Story.scenario({ kind: "lease", lease: 5000, version: { backoff: [0] } })
+  const world = Story.scenario({ kind: "sqs", lease: 5000, version: { backoff: [0] } })
 
   it("is over: the message is run, and nothing more is asked", () => {
     const runs = tell((story, _, two) => {

@@ -6,7 +6,7 @@ import type { Asked, Delivery } from "../History.ts"
 import { queue as work } from "../Scenario.ts"
 import type * as Api from "../servers/sqs/Api.ts"
 import * as Receipts from "../servers/sqs/Receipts.ts"
-import { keyOf } from "../world/Store.ts"
+import { keyOf, taleOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -56,12 +56,17 @@ const sources = ({ activity, history }: World) => {
     },
     /** Of the deliveries that the process settles so, the one with the fewest copies. */
     find: (process: string, entry: Api.Entry, queue: string): Delivery | undefined => {
-      const key = keyOf(Parcels.fromEntry(entry))
+      const parcel = Parcels.fromEntry(entry)
+      const key = keyOf(parcel)
       if (activity.has("publish", process, key)) return undefined
       const given = all.get(`${process} ${key}`) ?? []
       const settled = given.filter((each) => activity.has("settle", process, each) && maySend(each, queue))
+      // Messages that were sent twice may be settled together, for different reasons.
+      const { reason } = taleOf(parcel.metadata)
+      const alike = settled.filter((each) => askedOf(each)?.reason === reason)
       // A client that ends returns what it holds, perhaps as a copy, without a request.
-      return settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? given.at(-1)
+      const found = alike.length > 0 ? alike : settled
+      return found.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? given.at(-1)
     }
   }
 }

@@ -22,6 +22,9 @@ import * as Witness from "./Witness.ts"
 /** Minimum milliseconds of one way over the network. */
 const latency = 0.1
 
+/** In how many worlds an old receipt still works after the next receive: SQS promises neither. */
+const chanceOfOld = 0.3
+
 /** Milliseconds for which the counts of a queue may be out of date. */
 const countsAge = 60_000
 
@@ -57,7 +60,8 @@ export const make = (world: World): Model => {
     listen: Witness.make(world, host.now, purposes),
     happens: Faults.unkindness(world),
     refuses: Faults.ofEntries(world),
-    countsAge
+    countsAge,
+    obeysOld: world.draw.chance("old receipts", chanceOfOld)
   })
   const network = Network.make(host, server, {
     latency,

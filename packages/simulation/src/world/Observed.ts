@@ -55,6 +55,11 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
     machine,
     numberOf,
     during,
+    /** Lasts until the scope closes. */
+    browsing: Effect.acquireRelease(
+      Effect.sync(() => world.activity.begin("browse", process, [])),
+      (end) => Effect.sync(end)
+    ),
     /** Begins a call on some deliveries. The port promises that no lease is extended while its delivery is settled. */
     exclusively: <A, E>(what: "settle" | "extend", on: ReadonlyArray<number>, call: Effect.Effect<A, E>) =>
       Effect.suspend(() => {
@@ -143,7 +148,7 @@ const browsing =
       record({ _tag: "Reconnected", process, gone: [...open] })
       open.clear()
     })
-    return Effect.map(browse(options), (browser) => ({
+    return Effect.map(Effect.andThen(observer.browsing, browse(options)), (browser) => ({
       ...browser,
       next: (count) =>
         browser.next(count).pipe(

@@ -24,8 +24,6 @@ export interface Held {
   order: number
   /** When it was stored first, in true milliseconds. */
   readonly storedAt: number
-  /** The queue from which the broker moved it here natively. */
-  readonly movedFrom: string | undefined
   /** How often it was delivered, by the broker's count. */
   count: number
 }
@@ -40,10 +38,8 @@ interface Origin {
 export interface Store {
   /** Keeps a copy, which is ready after `delay` milliseconds. */
   readonly keep: (queue: string, parcel: Parcel, delay: number, origin: Origin) => Held
-  /** The first ready copy, or the one at this index, which need not be ready. */
-  readonly take: (queue: string, place?: number) => Held | undefined
-  /** Takes this one out, ready or not; false if it is not there. */
-  readonly withdraw: (held: Held) => boolean
+  /** Takes out the first ready copy. */
+  readonly take: (queue: string) => Held | undefined
   /** Records that a copy is delivered, and returns the number of this delivery. */
   readonly handOut: (held: Held, process: string) => Delivery
   /** Takes out all delayed copies, by default of all queues. */
@@ -56,8 +52,8 @@ export interface Store {
     why: Extract<Fact, { _tag: "Back" }>["why"]
   ) => void
   readonly gone: (held: Held, why: Extract<Fact, { _tag: "Gone" }>["why"], delivery?: Delivery) => void
-  /** Moves a copy to another queue natively. Default of `count`: 0. */
-  readonly move: (held: Held, to: string, count?: number) => void
+  /** Moves a copy to another queue natively. */
+  readonly move: (held: Held, to: string) => void
   readonly purge: (queue: string) => number
   /** Whether a message of the queue is ready. */
   readonly isReady: (queue: string) => boolean
@@ -159,7 +155,6 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
       parcel,
       order: ++last,
       storedAt: moved?.storedAt ?? world.now(),
-      movedFrom: moved?.queue,
       count: 0
     }
     const { copy, key } = held
@@ -175,15 +170,7 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
       putAfter(held, delay)
       return held
     },
-    take: (queue, place = 0) => ready(queue).splice(place, 1)[0],
-    withdraw: (held) => {
-      const due = delayed.get(held)
-      if (due !== undefined) due.run = undefined
-      const list = ready(held.queue)
-      const place = list.indexOf(held)
-      if (place >= 0) list.splice(place, 1)
-      return delayed.delete(held) || place >= 0
-    },
+    take: (queue) => ready(queue).shift(),
     handOut: (held, process) => {
       const delivery = world.number()
       const { copy, key, queue } = held
@@ -205,11 +192,9 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
       putAfter(held, delay)
     },
     gone,
-    move: (held, to, count = 0) => {
+    move: (held, to) => {
       gone(held, "backstop")
-      const moved = store(to, held.parcel, 0, { process: undefined, of: undefined }, held)
-      moved.count = count
-      put(moved)
+      put(store(to, held.parcel, 0, { process: undefined, of: undefined }, held))
     },
     purge: (queue) => {
       const all = ready(queue).splice(0)

@@ -487,13 +487,6 @@ const redriving: ReadonlyArray<Mutant> = [
     was: "A purge counted letters that the broker had not removed, and left them."
   },
   {
-    name: "a letter that comes again is judged again",
-    file: letters("page"),
-    from: "const state = seen.see(delivery)",
-    to: "const state = undefined",
-    was: "A connection that was cut during a redrive had letters judged and published twice."
-  },
-  {
     name: "a redrive takes letters that arrive while it runs",
     file: letters("sweep"),
     from: "books = Books.make(ready, limit, held, options.known, browser.identify)",
@@ -504,12 +497,6 @@ const redriving: ReadonlyArray<Mutant> = [
     file: letters("sweepStats"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
-  },
-  {
-    name: "a browser extends leases of what it removes",
-    file: "kit/src/Browser.ts",
-    from: "return Effect.uninterruptible(calls.withPermit(called))",
-    to: "return Effect.uninterruptible(called)"
   },
   {
     name: "a browser removes nothing, and says that it has",

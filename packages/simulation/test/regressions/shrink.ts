@@ -10,7 +10,7 @@ await import("../../src/Checked.ts")
 await import("../../src/sqs/index.ts")
 
 const [file, mutant, seed] = process.argv.slice(2)
-const scenario = Generate.scenario(Number(seed), ["push", "lease", "lossy"])
+const scenario = Generate.scenario(Number(seed), ["push", "sqs", "lossy"])
 const { run }: typeof Checked = await import("../../src/Checked.ts?mutant=0" as string) // Its name is no file's.
 const { law } = await run(scenario)
 if (law === undefined) throw new Error(`seed ${seed} breaks no law`)

@@ -22,6 +22,12 @@ const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
 const isOpen = (life: DeliveryLife | undefined): boolean =>
   life?.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "unknown") === true
 
+/** Whether a broker has delivered a copy during its delay. The lease of that delivery then replaces the delay. */
+const isDuring = (life: DeliveryLife | undefined, { at, since }: Bound): boolean => {
+  const handedOut = life?.handedOut?.entry.at
+  return handedOut !== undefined && handedOut > since && handedOut < at
+}
+
 /** Readers of what a broker stores and takes back. `work` has the queues that programs send to. */
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
   /** The time in a copy's metadata before which no handler may begin it. */
@@ -68,6 +74,8 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
     } else if ((why === "restart" && familyOf(scenario) === "lossy") || (why === "lease" && isOpen(life))) {
       copy.bound = copy.written
+    } else if (why === "lease" && familyOf(scenario) === "lease") {
+      if (copy.bound !== undefined && isDuring(life, copy.bound)) copy.bound = copy.written
     }
   }
 

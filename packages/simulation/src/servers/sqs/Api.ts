@@ -70,6 +70,7 @@ export const isFifo = (queue: string): boolean => queue.endsWith(".fifo")
 
 /** Returns the value of a JSON text; an empty object if it is not JSON. */
 export const jsonOf = (text = ""): { readonly [name: string]: unknown } => {
+  if (text === "") return {}
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === "object" && value !== null ? { ...value } : {}

@@ -132,9 +132,18 @@ export const byArn = ({ queues }: Env, arn: string): Queue | undefined => {
   return queue?.arn === arn ? queue : undefined
 }
 
+/** The redrive policies of attributes, which each receive needs. */
+const policies = new WeakMap<Attributes, ReturnType<typeof Api.jsonOf>>()
+
+const policyOf = (attributes: Attributes): ReturnType<typeof Api.jsonOf> => {
+  const known = policies.get(attributes) ?? Api.jsonOf(attributes["RedrivePolicy"])
+  policies.set(attributes, known)
+  return known
+}
+
 /** The dead-letter queue of a queue, and after how many receives SQS moves messages there. */
 export const redriveOf = (env: Env, queue: Queue): { readonly to: Queue; readonly after: number } | undefined => {
-  const { deadLetterTargetArn, maxReceiveCount } = Api.jsonOf(queue.attributes["RedrivePolicy"])
+  const { deadLetterTargetArn, maxReceiveCount } = policyOf(queue.attributes)
   const to = byArn(env, String(deadLetterTargetArn))
   return to === undefined ? undefined : { to, after: Number(maxReceiveCount) }
 }
