@@ -79,7 +79,7 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
   /** The copy that nsqd reads again: it has forgotten that it has read it. */
   const revive = (message: Message): Message => {
     const again = { ...message, copy: copies() }
-    report({ _tag: "Stored", place, message: again, due: host.now(), clientId: undefined })
+    report({ _tag: "Stored", place, message: again, due: host.now(), clientId: undefined, revives: message.copy })
     return again
   }
 
@@ -90,8 +90,10 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
       clients.delete(client)
       clients.add(client)
       const message = backlog.take()!
+      const isDouble = flights.has(message.id)
       const delivery = flights.send(message, client)
       report({ _tag: "HandedOut", place, message, delivery })
+      if (isDouble) gone(message, "forgotten", delivery)
     }
   }
 
@@ -102,7 +104,10 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
       back(message, host.now(), "timeout", delivery)
       backlog.put(message)
     },
-    due: backlog.put,
+    due: (message) => {
+      report({ _tag: "Due", place, message })
+      backlog.put(message)
+    },
     scanned: serve
   })
 
