@@ -7,10 +7,16 @@
 export type Family = "push" | "lease" | "lossy"
 
 /** The kinds of brokers. Those with the name of a family have a model of it; the others are simulated servers below real adapters. */
-export type Kind = Family | "sqs"
+export type Kind = Family | "sqs" | "nsq"
 
 /** The families of all kinds. */
-const families: Readonly<Record<Kind, Family>> = { push: "push", lease: "lease", lossy: "lossy", sqs: "lease" }
+const families: Readonly<Record<Kind, Family>> = {
+  push: "push",
+  lease: "lease",
+  lossy: "lossy",
+  sqs: "lease",
+  nsq: "lossy"
+}
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
@@ -19,7 +25,7 @@ export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[k
 export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
 
 /** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "sqs"]
+export const every: ReadonlyArray<Kind> = [...kinds, "sqs", "nsq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
