@@ -68,8 +68,6 @@ export type Fact =
       readonly due: number
       /** The process that published it; `undefined` for producers outside and for the broker itself. */
       readonly process: string | undefined
-      /** The earlier copy that the broker, which was killed, has read again as this one. Default: none. */
-      readonly revives?: Copy
       /** The delivery whose settlement it serves; `undefined` for a send. */
       readonly of: Delivery | undefined
       readonly native: boolean

@@ -1,6 +1,6 @@
 /** The conditions of connections to nsqd, by the world's rates. */
 import type { Rates } from "../Scenario.ts"
-import { type Break, type Caller, type Conditions, silence } from "../servers/nsq/Network.ts"
+import { type Break, type Caller, type Conditions, silence } from "../servers/nsq/Conditions.ts"
 import type { World } from "../world/World.ts"
 
 /** The longest time for which an nsqd does not read from a connection, in milliseconds. */

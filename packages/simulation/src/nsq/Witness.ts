@@ -33,7 +33,7 @@ export const make = (world: World, now: () => number, purposes: Purposes, waits:
   const settled = (delivery: Facts.Delivery | undefined): Delivery | undefined =>
     (current === undefined ? undefined : purposes.settles(current)) ?? delivery?.number
 
-  const stored = ({ clientId, due, message: { body, copy }, revives }: Of<"Stored">, queue: string): Fact => {
+  const stored = ({ clientId, due, message: { body, copy } }: Of<"Stored">, queue: string): Fact => {
     const parcel = Parcels.read(body)
     const key = keyOf(parcel)
     keys.set(copy, key)
@@ -47,7 +47,6 @@ export const make = (world: World, now: () => number, purposes: Purposes, waits:
       process: clientId === undefined ? undefined : processOf(clientId),
       of: isPublished ? purposes.stored(current!) : undefined,
       native: false,
-      ...(revives === undefined ? {} : { revives }),
       ...taleOf(parcel.metadata)
     }
   }

@@ -53,9 +53,10 @@ export const make = ({ activity, history }: World): Sources => {
     find: (process, key, queue) => {
       if (activity.has("publish", process, key)) return undefined
       const given = all.get(`${process} ${key}`) ?? []
-      const settled = given.filter((each) => activity.has("settle", process, each) && maySend(each, queue))
-      // A client that ends returns what it holds, perhaps as a copy, without a request.
-      return settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? given.at(-1)
+      const fitting = given.filter((each) => maySend(each, queue))
+      const settled = fitting.filter((each) => activity.has("settle", process, each))
+      // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
+      return settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? fitting.at(-1) ?? given.at(-1)
     }
   }
 }

@@ -27,15 +27,8 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
   }
 }
 
-/** A copy, and those that a killed broker has read again as this one. */
-const lineOf = (copy: CopyLife): ReadonlyArray<CopyLife> => {
-  const former = copy.message.copies.find((each) => each.copy === copy.stored?.entry.revives)
-  return former === undefined ? [copy] : [...lineOf(former), copy]
-}
-
 const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number): string | undefined => {
-  const { deliveries, gone, message, stored } = copy
-  const children = lineOf(copy).flatMap((each) => each.children)
+  const { children, deliveries, gone, message, stored } = copy
   const isReplaced = children.some((each) => each.stored !== undefined && each.stored.index < index)
   if (stored !== undefined && !work.has(stored.entry.queue)) {
     // A dead letter leaves by a redrive, which stores another copy first, or by a purge of some.
@@ -49,13 +42,11 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
   // A settled message that is redelivered because its removal was lost is removed by the client itself.
-  const asked = lineOf(copy)
-    .flatMap((each) => each.deliveries)
-    .flatMap((each) =>
-      each.process === last?.process
-        ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
-        : []
-    )
+  const asked = deliveries.flatMap((each) =>
+    each.process === last?.process
+      ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
+      : []
+  )
   // A client that has stored a copy removes the original when it is redelivered, and returns messages as copies when it ends.
   const isOwn = children.some(
     ({ parent, stored: made }) => parent?.process === last?.process && made !== undefined && made.index < index

@@ -79,7 +79,7 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
   /** The copy that nsqd reads again: it has forgotten that it has read it. */
   const revive = (message: Message): Message => {
     const again = { ...message, copy: copies() }
-    report({ _tag: "Stored", place, message: again, due: host.now(), clientId: undefined, revives: message.copy })
+    report({ _tag: "Stored", place, message: again, due: host.now(), clientId: undefined })
     return again
   }
 

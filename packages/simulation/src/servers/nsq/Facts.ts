@@ -24,13 +24,7 @@ export interface Place {
 
 /** One fact. `due` is when the message may be delivered, in milliseconds since the epoch by nsqd's clock. */
 export type Fact = { readonly place: Place; readonly message: Message } & (
-  | {
-      readonly _tag: "Stored"
-      readonly due: number
-      readonly clientId: string | undefined
-      /** The copy that a killed nsqd has read before, and reads again as this one. Default: none. */
-      readonly revives?: number
-    }
+  | { readonly _tag: "Stored"; readonly due: number; readonly clientId: string | undefined }
   /** Its deferral is over. */
   | { readonly _tag: "Due" }
   | { readonly _tag: "HandedOut"; readonly delivery: Delivery }

@@ -3,19 +3,21 @@
  */
 import type { Host } from "../Host.ts"
 import type { Command } from "./Commands.ts"
+import {
+  atOnce,
+  type Break,
+  type Caller,
+  type Conditions,
+  type Failure,
+  good,
+  silence,
+  type Way
+} from "./Conditions.ts"
 import * as HttpApi from "./HttpApi.ts"
 import type { Lookupd } from "./Lookupd.ts"
 import type { Nsqd } from "./Nsqd.ts"
 import type { Frame } from "./Outbox.ts"
 import * as Wire from "./Wire.ts"
-
-/** The client of a connection or a request. */
-export interface Caller {
-  /** The name of the connection in nsqd's statistics; `undefined` for a request. */
-  readonly clientId: string | undefined
-  /** What the client does there, such as `consume orders`. */
-  readonly purpose: string
-}
 
 /** The client's end of a connection. */
 export interface Link {
@@ -35,32 +37,6 @@ export interface Ends {
   /** nsqd, or the network, has closed the connection. Not called after `drop`. */
   readonly closed: () => void
 }
-
-/** How a connection breaks: the milliseconds after which nothing arrives, and each end notices. */
-export interface Break {
-  readonly silent: number
-  /** `undefined`: it notices only that it hears nothing. */
-  readonly client: number | undefined
-  readonly server: number
-}
-
-/** A direction: to nsqd, or to the client. */
-export type Way = "up" | "down"
-
-/** The conditions of one connection, or of one request. */
-export interface Conditions {
-  /** Returns the milliseconds that a frame takes. */
-  readonly takes: (way: Way) => number
-  /** Whether the connection breaks at a frame that is written now. */
-  readonly breaks: (way: Way) => boolean
-  /** Returns how it breaks. */
-  readonly how: () => Break
-  /** Returns what happens to a command that has arrived. */
-  readonly fails: (command: Command) => Failure | undefined
-}
-
-/** The effect of a fault on a command: see `Harness.Failure`. `refused` is for publishes. */
-export type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its command, or has happened. */
 interface Fault {
@@ -99,22 +75,6 @@ export interface Network {
   /** Makes the next command fail that matches. */
   readonly failNext: (failure: Failure, holds: (passing: Passing) => boolean) => Fault
 }
-
-/** Milliseconds after which nsqd ends a connection that it does not hear: two heartbeats of 10 seconds. */
-export const silence = 20_000
-
-/** Milliseconds of one way. */
-const latency = { least: 0.1, most: 0.9 }
-
-const atOnce: Break = { silent: 0, client: latency.most, server: latency.most }
-
-/** A network without faults. */
-const good = (host: Host): Conditions => ({
-  takes: () => latency.least + (latency.most - latency.least) * host.random("wire"),
-  breaks: () => false,
-  how: () => atOnce,
-  fails: () => undefined
-})
 
 const refused = (target: string): Error =>
   Object.assign(new Error(`connect ECONNREFUSED ${target}`), { code: "ECONNREFUSED" })

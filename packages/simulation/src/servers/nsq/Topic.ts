@@ -62,15 +62,13 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
     report({ _tag: "Gone", place, message, delivery: undefined, why })
   const backlog = Backlog.make(host, flags, isEphemeral(name), (message) => gone(message, "forgotten"))
 
-  const stored = (message: Messages.Message, of: Facts.Place, clientId?: string, revives?: number): void => {
-    const revived = revives === undefined ? {} : { revives }
-    report({ _tag: "Stored", place: of, message, due: host.now() + message.deferred, clientId, ...revived })
-  }
+  const stored = (message: Messages.Message, of: Facts.Place, clientId?: string): void =>
+    report({ _tag: "Stored", place: of, message, due: host.now() + message.deferred, clientId })
 
   /** The copy that nsqd reads again: it has forgotten that its channels have it. */
   const revive = (message: Messages.Message): Messages.Message => {
     const again = messages.copy(message)
-    stored(again, place, undefined, message.copy)
+    stored(again, place)
     return again
   }
 
