@@ -5,7 +5,6 @@ import type * as Facts from "../servers/nsq/Facts.ts"
 import { defaults } from "../servers/nsq/Flags.ts"
 import type { Frame } from "../servers/nsq/Outbox.ts"
 import * as Sources from "../world/Sources.ts"
-import { keyOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -53,7 +52,7 @@ export const make = (world: World): Purposes => {
   const copies = new WeakMap<Command, Array<Delivery | undefined>>()
 
   const publish = (process: string, topic: string, body: Buffer): Delivery | undefined => {
-    const source = sources.find(process, keyOf(Parcels.read(body)), Names.inWorld(topic))
+    const source = sources.find(process, Parcels.read(body), Names.inWorld(topic))
     if (source !== undefined) sources.sent(source)
     return source
   }

@@ -6,7 +6,6 @@ import type { Delivery } from "../History.ts"
 import type * as Api from "../servers/sqs/Api.ts"
 import * as Receipts from "../servers/sqs/Receipts.ts"
 import * as Sources from "../world/Sources.ts"
-import { keyOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -39,7 +38,7 @@ export const make = (world: World): Purposes => {
   const send = (process: string, entry: Api.Entry, queue: string): void => {
     // The driver's next attempt has the same entries.
     if (served.has(entry)) return
-    const source = sources.find(process, keyOf(Parcels.fromEntry(entry)), queue)
+    const source = sources.find(process, Parcels.fromEntry(entry), queue)
     if (source === undefined) return
     served.set(entry, source)
     sources.sent(source)

@@ -4,6 +4,7 @@
  */
 import type { Asked, Delivery } from "../History.ts"
 import { queue as work } from "../Scenario.ts"
+import { keyOf, type Parcel, taleOf } from "./Store.ts"
 import type { World } from "./World.ts"
 
 /** The sources of all copies. */
@@ -11,7 +12,7 @@ export interface Sources {
   /** A message is delivered to a process. */
   readonly given: (process: string, key: number, delivery: Delivery) => void
   /** Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. */
-  readonly find: (process: string, key: number, queue: string) => Delivery | undefined
+  readonly find: (process: string, parcel: Parcel, queue: string) => Delivery | undefined
   /** A copy for this delivery is on its way. */
   readonly sent: (delivery: Delivery) => void
   /** A copy for this delivery is stored. */
@@ -37,9 +38,11 @@ export const make = ({ activity, history }: World): Sources => {
   }
 
   /** Whether the settlement of a delivery may be a copy in a queue. */
-  const maySend = (delivery: Delivery, to: string): boolean => {
-    const { queue = work, tag } = askedOf(delivery) ?? {}
-    return tag !== "Ack" && tag !== "Drop" && queue === to
+  const maySend = (delivery: Delivery, to: string, reason: string | undefined): boolean => {
+    const asked = askedOf(delivery)
+    const { queue = work, tag } = asked ?? {}
+    const isOther = tag === "DeadLetter" && reason !== undefined && reason !== asked?.reason
+    return tag !== "Ack" && tag !== "Drop" && queue === to && !isOther
   }
 
   return {
@@ -50,10 +53,12 @@ export const make = ({ activity, history }: World): Sources => {
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
     // Of the deliveries that the process settles so, the one with the fewest copies.
-    find: (process, key, queue) => {
+    find: (process, parcel, queue) => {
+      const key = keyOf(parcel)
+      const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
       const given = all.get(`${process} ${key}`) ?? []
-      const fitting = given.filter((each) => maySend(each, queue))
+      const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
       return settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? fitting.at(-1) ?? given.at(-1)
