@@ -60,8 +60,10 @@ export const make = ({ activity, history }: World): Sources => {
       const given = all.get(`${process} ${key}`) ?? []
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
+      const ended = fitting.filter((each) => askedOf(each) !== undefined && countOf(each) < weight)
+      const fewest = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => countOf(one) - countOf(other))[0]
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
-      return settled.toSorted((one, other) => countOf(one) - countOf(other))[0] ?? fitting.at(-1) ?? given.at(-1)
+      return fewest(settled) ?? fewest(ended) ?? given.at(-1)
     }
   }
 }
