@@ -89,8 +89,10 @@ export const make = <A, E extends { readonly message: string }>(
       refusal = undefined
       onChange?.(connection)
       Deferred.doneUnsafe(tried, Exit.void)
-      Deferred.doneUnsafe(next, Exit.succeed(connection))
+      const waited = next
+      // Replaced first: a fiber that waited continues now, and waits again if this connection has already ended.
       next = Deferred.makeUnsafe<A>()
+      Deferred.doneUnsafe(waited, Exit.succeed(connection))
     }
     const lost = (): void => {
       current = undefined

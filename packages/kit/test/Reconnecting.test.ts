@@ -114,6 +114,30 @@ describe("Reconnecting", () => {
     })
   )
 
+  it.effect("a wait that ends with a connection that has already ended can wait for the next one", () =>
+    Effect.gen(function* () {
+      const { options } = server()
+      let reports = 0
+      const connection = yield* Reconnecting.make({
+        ...options,
+        onChange: (driver) => {
+          if (driver?.name === 0) driver.isOpen = false
+        }
+      })
+      const use = Effect.gen(function* () {
+        while (connection.current() === undefined) {
+          const { gone } = yield* connection.live
+          assert.isAtMost(++reports, 2)
+          Deferred.doneUnsafe(gone, Exit.void)
+        }
+      })
+      const used = yield* Effect.forkChild(use, { startImmediately: true })
+      yield* TestClock.adjust(5000)
+      yield* Fiber.join(used)
+      assert.strictEqual(reports, 2)
+    })
+  )
+
   it.effect("a connection that ends at once is not made again at once", () =>
     Effect.gen(function* () {
       const { control, options } = server()

@@ -7,10 +7,10 @@
 export type Family = "push" | "lease" | "lossy"
 
 /** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "lossy"
+export type Kind = "push" | "sqs" | "lossy" | "nsq"
 
 /** The families of all kinds. */
-const families: Readonly<Record<Kind, Family>> = { push: "push", sqs: "lease", lossy: "lossy" }
+const families: Readonly<Record<Kind, Family>> = { push: "push", sqs: "lease", lossy: "lossy", nsq: "lossy" }
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
@@ -19,7 +19,7 @@ export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[k
 export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "lossy"]
 
 /** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = kinds
+export const every: ReadonlyArray<Kind> = [...kinds, "nsq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [

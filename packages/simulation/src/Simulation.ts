@@ -124,6 +124,10 @@ const modelOf = async (world: World.World): Promise<Model> => {
       const { make } = await import("./sqs/index.ts")
       return make(world)
     }
+    case "nsq": {
+      const { make } = await import("./nsq/index.ts")
+      return make(world)
+    }
   }
 }
 

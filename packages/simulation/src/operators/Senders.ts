@@ -23,18 +23,29 @@ export const send = (
 
   const begin = (sending: Sending): void => {
     const { by, delay, id, key, metadata } = sending
-    world.record({ _tag: "Sending", key, id, queue, earliest: world.now() + delay })
     const headers = { [keyHeader]: String(key) }
     const body = bodyOf(sending)
+    let isCalled = false
+    /** The program calls `send`: not before its broker is made, which may take a while. */
+    const called = (): void => {
+      if (isCalled) return
+      isCalled = true
+      world.record({ _tag: "Sending", key, id, queue, earliest: world.now() + delay })
+    }
     if (by === "foreign") {
+      called()
       const parcel = { body, headers: { ...headers, id }, metadata, nonce: undefined }
       return model.publish(queue, parcel, () => world.record({ _tag: "Sent", key }))
     }
     underWay++
-    const sent = Effect.flatMap(producer, (made) => made.send(body, { id, delay, headers }))
-    const made = Effect.flatMap(service, (broker) => Effect.provideService(sent, Broker.Broker, broker))
+    const made = Effect.flatMap(service, (broker) => {
+      called()
+      const sent = Effect.flatMap(producer, ({ send }) => send(body, { id, delay, headers }))
+      return Effect.provideService(sent, Broker.Broker, broker)
+    })
     machine.run(made).addObserver((exit) => {
       underWay--
+      called()
       if (Exit.isSuccess(exit)) return world.record({ _tag: "Sent", key })
       const error = Exit.findErrorOption(exit)
       world.record({ _tag: "NotSent", key, reason: error._tag === "Some" ? error.value._tag : "died" })

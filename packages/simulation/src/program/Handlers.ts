@@ -4,8 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Call, Given } from "../History.ts"
 import type { Behaviour, Call as Planned, Sending, Thrown } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
-import { deliveryOf } from "../world/Parcels.ts"
-import { keyHeader } from "../world/Store.ts"
+import { deliveryOf, handledKeyOf } from "../world/Parcels.ts"
 import type { World } from "../world/World.ts"
 import * as Throwing from "./Thrown.ts"
 
@@ -77,7 +76,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
   const sendings = new Map<number, Sending>(world.scenario.sendings.map((each) => [each.key, each]))
 
   const turnOf = (message: Received): Turn => {
-    const key = Number(message.headers[keyHeader])
+    const key = handledKeyOf(message)
     const nth = runs.get(key) ?? 0
     runs.set(key, nth + 1)
     return { message, key, behaviour: (world.isCalm() ? undefined : sendings.get(key)?.runs[nth]) ?? atOnce }

@@ -37,6 +37,8 @@ export interface Machine {
   readonly kill: () => void
   readonly onKilled: (callback: () => void) => void
   readonly freeze: (millis: number) => void
+  /** `callback` is called with the milliseconds for which it stands still from now on. */
+  readonly onFrozen: (callback: (millis: number) => void) => void
 }
 
 /** When the world begins, in milliseconds since the epoch. */
@@ -123,6 +125,7 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
   let frozenUntil = 0
   let waiting: Array<() => void> = []
   const onKilled: Array<() => void> = []
+  const onFrozen: Array<(millis: number) => void> = []
 
   const perform = (act: () => void): void => {
     if (!isAlive) return
@@ -161,10 +164,12 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
       for (const callback of onKilled) callback()
     },
     onKilled: (callback) => void onKilled.push(callback),
+    onFrozen: (callback) => void onFrozen.push(callback),
     freeze: (millis) => {
       if (!isAlive || world.now() < frozenUntil) return
       frozenUntil = world.now() + millis
       world.record({ _tag: "Frozen", process: name, until: frozenUntil })
+      for (const callback of onFrozen) callback(millis)
       world.after(millis, () => {
         const acts = waiting
         waiting = []

@@ -2,7 +2,7 @@
 import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/port"
 import type { Asked } from "../History.ts"
 import type { Machine } from "./Machine.ts"
-import type { Parcel } from "./Store.ts"
+import { keyHeader, keyOf, type Parcel } from "./Store.ts"
 import type { World } from "./World.ts"
 
 /** The native fact that links a handler run to a delivery. A header would make deliveries of one copy differ. */
@@ -11,12 +11,19 @@ const mark = "delivery"
 /** The number of the delivery that a handler sees. */
 export const deliveryOf = ({ native }: Pick<Delivery.Delivery, "native">): number => Number(native?.[mark])
 
-/** The delivery, with the fact that links a handler run to it. */
+/** The native fact that has the key of a message without headers, whose body a handler may change. */
+const markKey = "key"
+
+/** The key of the message that a handler sees. */
+export const handledKeyOf = ({ headers, native }: Pick<Delivery.Delivery, "headers" | "native">): number =>
+  Number(headers[keyHeader] ?? native?.[markKey])
+
+/** The delivery, with the facts that link a handler run to it. */
 export const marked = (delivery: Delivery.Delivery, number: number): Delivery.Delivery => {
   // `native` may be a getter of a class, which a spread does not copy.
   const { native } = delivery
   if (native !== undefined && mark in native) return delivery
-  return { ...delivery, native: Object.freeze({ ...native, [mark]: number }) }
+  return { ...delivery, native: Object.freeze({ ...native, [mark]: number, [markKey]: keyOf(delivery) }) }
 }
 
 /** A message as a client puts it on the wire. */

@@ -15,7 +15,7 @@ interface Dependencies {
   readonly path: string
   readonly driver: Driver
   readonly timers: Timers.Timers
-  /** Returns a number that every commit of another connection changes. */
+  /** Returns a number that every commit of another connection changes; NaN if that is unknown. */
   readonly version: () => number
   /** Called after a commit of another connection. */
   readonly onChange: () => void
@@ -38,7 +38,7 @@ export const watch = ({ driver, onBeat, onChange, path, timers, version }: Depen
   const check = (): void => {
     const before = seen
     seen = version()
-    if (seen !== before) onChange()
+    if (!Object.is(seen, before)) onChange()
   }
 
   const follow = (): void => {

@@ -44,7 +44,7 @@ export const repeated: Law = (lives) =>
     return settlings.flatMap((settling) => {
       // The end of a dead letter or drop that was redelivered while it was settled.
       const isEcho = settling.asked.tag === "Ack" && decided.asked.tag !== "Retry"
-      if (isEcho && familyOf(lives.scenario) === "lease") return []
+      if (isEcho && familyOf(lives.scenario) !== "push") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
       const isRefused = settlings.some(({ answer, fate }) => fate === "rejected" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index

@@ -90,8 +90,10 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
       clients.delete(client)
       clients.add(client)
       const message = backlog.take()!
+      const isDouble = flights.has(message.id)
       const delivery = flights.send(message, client)
       report({ _tag: "HandedOut", place, message, delivery })
+      if (isDouble) gone(message, "forgotten", delivery)
     }
   }
 
@@ -102,7 +104,10 @@ export const make = (env: Env, place: Facts.Place & { readonly channel: string }
       back(message, host.now(), "timeout", delivery)
       backlog.put(message)
     },
-    due: backlog.put,
+    due: (message) => {
+      report({ _tag: "Due", place, message })
+      backlog.put(message)
+    },
     scanned: serve
   })
 

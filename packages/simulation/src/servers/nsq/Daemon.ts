@@ -11,4 +11,6 @@ export interface Daemon {
   readonly topic: (name: string) => Topic
   /** The reason for which nothing can be stored now; `undefined` if it can. */
   readonly trouble: () => string | undefined
+  /** Returns the error with which one message is refused; `undefined` if it is not. */
+  readonly refuses: (command: string, topic: string, body: Buffer) => string | undefined
 }

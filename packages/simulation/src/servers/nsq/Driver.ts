@@ -53,6 +53,7 @@ const identify = (clientId: string, settings: Settings, messageTimeout: number |
 /** A connection that is being opened. */
 interface Opening {
   readonly clientId: string
+  readonly purpose: string
   readonly settings: Settings
   readonly address: Address
   readonly messageTimeout: number | undefined
@@ -67,7 +68,7 @@ interface Opening {
 // Long, because its functions share the state of one connection, as in the real driver.
 const open = async (
   network: Network.Network,
-  { address, answered, clientId, messageTimeout, on, settings, next }: Opening,
+  { address, answered, clientId, messageTimeout, next, on, purpose, settings }: Opening,
   signal: AbortSignal
 ): Promise<Connection & { readonly publish: (command: Commands.Command) => void }> => {
   const { host } = network
@@ -117,7 +118,7 @@ const open = async (
     else failed(frame.text)
   }
 
-  const link = await later(network, signal, () => network.connect(at, { arrived, closed }))
+  const link = await later(network, signal, () => network.connect(at, { arrived, closed }, { clientId, purpose }))
   signal.addEventListener("abort", () => {
     if (isReady) return
     failure = new Error("the connection attempt was cancelled")
@@ -167,7 +168,8 @@ export const make = (network: Network.Network, process = "client"): Driver => {
   return {
     subscribe: (settings, address, { channel, messageTimeout, topic }, on, signal) => {
       const next = { name: "SUB", args: [topic, channel], body: Buffer.alloc(0) }
-      const request = { clientId: nextId(), settings, address, messageTimeout, next, on, answered: () => {} }
+      const purpose = `consume ${topic}`
+      const request = { clientId: nextId(), purpose, settings, address, messageTimeout, next, on, answered: () => {} }
       return open(network, request, signal)
     },
     connectPublisher: async (settings, address, closed, signal) => {
@@ -175,6 +177,7 @@ export const make = (network: Network.Network, process = "client"): Driver => {
       let isRefused = false
       const request: Opening = {
         clientId: nextId(),
+        purpose: "publish",
         settings,
         address,
         messageTimeout: settings.messageTimeout,
@@ -206,11 +209,11 @@ export const make = (network: Network.Network, process = "client"): Driver => {
         }
       }
     },
-    ask: async ({ url }, path, { method, signal }) => {
-      const response = await later(network, signal, () => network.request(url, method, `/${path}`))
-      if (response !== undefined) return later(network, signal, () => response)
-      const cancelled = new Error("the request was cancelled")
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(cancelled)))
-    }
+    ask: ({ url }, path, { method, signal }) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("the request was cancelled")))
+        const caller = { clientId: undefined, purpose: `ask ${path.split("?")[0]}` }
+        network.request(url, method, `/${path}`, caller).then(resolve, reject)
+      })
   }
 }

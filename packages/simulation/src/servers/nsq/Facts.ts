@@ -25,6 +25,8 @@ export interface Place {
 /** One fact. `due` is when the message may be delivered, in milliseconds since the epoch by nsqd's clock. */
 export type Fact = { readonly place: Place; readonly message: Message } & (
   | { readonly _tag: "Stored"; readonly due: number; readonly clientId: string | undefined }
+  /** Its deferral is over. */
+  | { readonly _tag: "Due" }
   | { readonly _tag: "HandedOut"; readonly delivery: Delivery }
   | { readonly _tag: "Back"; readonly delivery: Delivery | undefined; readonly due: number; readonly why: Return }
   | { readonly _tag: "Gone"; readonly delivery: Delivery | undefined; readonly why: End }

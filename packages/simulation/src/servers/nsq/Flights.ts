@@ -3,6 +3,7 @@
  *
  * | rule | source in https://github.com/nsqio/nsq/tree/v1.3.0/nsqd |
  * | --- | --- |
+ * | a second copy of a message that is in flight, which a kill may leave, is sent and forgotten | `pushInFlightMessage` in channel.go |
  * | attempts are counted when a message is sent, in 16 bits | `messagePump` in protocol_v2.go |
  * | only the connection that received a message may settle it, while it is in flight | `popInFlightMessage` in channel.go |
  * | a late command settles the next delivery, if that went to the same connection | same place |
@@ -45,6 +46,8 @@ export type Failure = "ID not in flight" | "client does not own message" | undef
 export interface Flights {
   /** Sends a message to a client. Returns the delivery. */
   readonly send: (message: Message, client: Client) => Facts.Delivery
+  /** Whether a copy of this message is in flight. */
+  readonly has: (id: string) => boolean
   /** Ends the flight of a message of this client. */
   readonly land: (client: Client, id: string) => Flight | Exclude<Failure, undefined>
   readonly touch: (client: Client, id: string) => Failure
@@ -61,6 +64,8 @@ export interface Env {
   readonly host: Host
   readonly flags: Flags
   readonly scan: Scan
+  /** Returns how long a lease of these milliseconds lasts. */
+  readonly lasts: (lease: number) => number
   /** The next number of a delivery. */
   readonly number: () => number
 }
@@ -80,7 +85,7 @@ const over = <A>(all: Iterable<A>, timeOf: (item: A) => number, now: number): Re
   [...all].filter((item) => timeOf(item) <= now).toSorted((a, b) => timeOf(a) - timeOf(b))
 
 /** No messages. */
-export const make = ({ flags, host, number, scan }: Env, on: On): Flights => {
+export const make = ({ flags, host, lasts, number, scan }: Env, on: On): Flights => {
   const inFlight = new Map<string, Flight>()
   const deferred = new Map<string, { readonly message: Message; readonly due: number }>()
 
@@ -114,12 +119,13 @@ export const make = ({ flags, host, number, scan }: Env, on: On): Flights => {
       message.attempts = (message.attempts + 1) & 0xffff
       const delivery = { number: number(), attempts: message.attempts, clientId: client.clientId }
       const since = host.now()
-      const end = since + client.lease
-      inFlight.set(message.id, { message, client, delivery, since, end })
+      const end = since + lasts(client.lease)
+      if (!inFlight.has(message.id)) inFlight.set(message.id, { message, client, delivery, since, end })
       scanned.until(end)
       client.send(message)
       return delivery
     },
+    has: (id) => inFlight.has(id),
     land,
     touch: (client, id) => {
       const flight = land(client, id)

@@ -3,33 +3,40 @@
  */
 import type { Host } from "../Host.ts"
 import type { Command } from "./Commands.ts"
+import {
+  atOnce,
+  type Break,
+  type Caller,
+  type Conditions,
+  type Failure,
+  good,
+  silence,
+  type Way
+} from "./Conditions.ts"
 import * as HttpApi from "./HttpApi.ts"
 import type { Lookupd } from "./Lookupd.ts"
 import type { Nsqd } from "./Nsqd.ts"
 import type { Frame } from "./Outbox.ts"
-import type { Session } from "./Session.ts"
 import * as Wire from "./Wire.ts"
 
 /** The client's end of a connection. */
-interface Link {
+export interface Link {
   readonly write: (command: Command) => void
   /** Closes the connection after what was written. */
   readonly end: () => void
   /** Drops the connection. Commands that were written before still arrive. */
   readonly drop: () => void
+  readonly breakOff: (how: Break) => void
   /** Whether anything, such as a heartbeat, can still arrive. */
   readonly isAlive: () => boolean
 }
 
 /** Events on the client's end. */
-interface Ends {
+export interface Ends {
   readonly arrived: (frame: Frame) => void
   /** nsqd, or the network, has closed the connection. Not called after `drop`. */
   readonly closed: () => void
 }
-
-/** The effect of a fault on a command: see `Harness.Failure`. `refused` is for publishes. */
-type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** A fault that waits for its command, or has happened. */
 interface Fault {
@@ -58,9 +65,9 @@ export interface Network {
   readonly add: (nsqd: Nsqd, address: string, http: string) => void
   readonly addLookupd: (lookupd: Lookupd, http: string) => void
   /** Opens a connection. Throws if nothing listens at the address. Undefined while the address is unreachable. */
-  readonly connect: (address: string, ends: Ends) => Link | undefined
-  /** Sends a request. Throws if nothing listens at the URL. Undefined while it is unreachable. */
-  readonly request: (url: string, method: string, path: string) => HttpApi.Response | undefined
+  readonly connect: (address: string, ends: Ends, caller: Caller) => Link | undefined
+  /** Sends a request. Rejects if nothing listens at the URL. Never ends while it is unreachable. */
+  readonly request: (url: string, method: string, path: string, caller: Caller) => Promise<HttpApi.Response>
   /** Cuts all connections, or those of one address, without a closing handshake. */
   readonly cut: (address?: string) => void
   /** From now on loses everything to and from an address, without closing connections; or no longer. */
@@ -69,33 +76,36 @@ export interface Network {
   readonly failNext: (failure: Failure, holds: (passing: Passing) => boolean) => Fault
 }
 
-/** Milliseconds after which nsqd ends a connection that it does not hear: two heartbeats of 10 seconds. */
-const silence = 20_000
-
 const refused = (target: string): Error =>
   Object.assign(new Error(`connect ECONNREFUSED ${target}`), { code: "ECONNREFUSED" })
 
-/** A network without addresses. */
+const reset = (): Error => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+
+/** A network without addresses. Default of `conditionsOf`: no faults. */
 // Long, because its functions share the connections and faults.
-export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9 }): Network => {
+export const make = (
+  host: Host,
+  conditionsOf: (caller: Caller, target: string) => Conditions = () => good(host)
+): Network => {
   const nodes = new Map<string, Nsqd>()
   const interfaces = new Map<string, { readonly address: string; readonly nsqd: Nsqd }>()
   const lookups = new Map<string, Lookupd>()
-  const connections = new Set<{ readonly address: string; readonly cut: () => void; readonly lose: () => void }>()
+  const connections = new Set<{ readonly address: string; readonly breakOff: (how: Break) => void }>()
   const unreachable = new Set<string>()
   const faults = new Set<Armed>()
 
-  const faultOf = (passing: Passing): Armed | undefined => {
+  const armed = (passing: Passing): Armed | undefined => {
     const found = [...faults].find(({ happened, holds }) => !happened && holds(passing))
     if (found !== undefined) found.happened = true
     return found
   }
 
-  const connect: Network["connect"] = (address, ends) => {
+  const connect: Network["connect"] = (address, ends, caller) => {
     if (unreachable.has(address)) return undefined
     const nsqd = nodes.get(address)
     if (nsqd?.isUp() !== true) throw refused(address)
-    let [isServed, isOpen, isAlive] = [true, true, true]
+    const conditions = conditionsOf(caller, address)
+    let [isServed, isOpen, isBroken] = [true, true, false]
 
     const closed = (): void => {
       connections.delete(connection)
@@ -103,7 +113,7 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
       isOpen = false
       ends.closed()
     }
-    const down = Wire.open<Frame>(host, latency, {
+    const down = Wire.open<Frame>(host, () => conditions.takes("down"), {
       arrived: (frame) => {
         if (isOpen) ends.arrived(frame)
       },
@@ -116,58 +126,100 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
       session.leave()
       down.end()
     }
-    const up = Wire.open<Command>(host, latency, {
+    const up = Wire.open<Command>(host, () => conditions.takes("up"), {
       arrived: (command) => {
-        if (isServed) execute(session, command)
+        if (isServed) execute(command)
       },
       ended: abandoned
     })
     const session = nsqd.connect({
-      write: down.write,
+      write: (frame) => {
+        if (conditions.breaks("down")) breakOff(conditions.how())
+        down.write(frame)
+      },
       close: () => {
         isServed = false
         down.end()
       }
     })
 
-    const cut = (): void => {
-      up.cut()
-      down.cut()
-      host.after(latency.most, closed)
-      host.after(latency.most, abandoned)
-    }
-    const execute = (to: Session, command: Command): void => {
-      const fault = faultOf({ nsqd, command, consumes: to.consumes() })
-      if (fault?.failure === "lostRequest") return cut()
-      if (fault?.failure === "lateAnswer") fault.release = down.hold()
-      if (fault?.failure === "lostAnswer") down.cut()
-      if (fault?.failure === "refused") nsqd.setTrouble("the disk is full")
-      to.execute(command)
-      if (fault?.failure === "refused") nsqd.setTrouble(undefined)
-      if (fault?.failure === "lostAnswer") cut()
-    }
-    const connection = {
-      address,
-      cut,
-      lose: () => {
-        isAlive = false
+    const breakOff = ({ client, server, silent }: Break): void => {
+      if (isBroken) return
+      isBroken = true
+      const silence = (): void => {
         up.cut()
         down.cut()
-        host.after(silence, abandoned)
+      }
+      if (silent === 0) silence()
+      else host.after(silent, silence)
+      if (client !== undefined) host.after(client, closed)
+      host.after(server, abandoned)
+    }
+    const execute = (command: Command): void => {
+      const fault = armed({ nsqd, command, consumes: session.consumes() })
+      const failure = fault?.failure ?? conditions.fails(command)
+      if (failure === "lostRequest") {
+        up.cut()
+        return breakOff(conditions.how())
+      }
+      if (failure === "lateAnswer" && fault !== undefined) fault.release = down.hold()
+      if (failure === "lostAnswer") down.cut()
+      const before = nsqd.trouble()
+      if (failure === "refused") nsqd.setTrouble("the disk is full")
+      session.execute(command)
+      nsqd.setTrouble(before)
+      if (failure === "lostAnswer") {
+        up.cut()
+        breakOff(conditions.how())
       }
     }
+    const connection = { address, breakOff }
     connections.add(connection)
     return {
-      write: up.write,
+      write: (command) => {
+        if (conditions.breaks("up")) breakOff(conditions.how())
+        up.write(command)
+      },
       end: up.end,
       drop: () => {
         isOpen = false
         up.end()
         connections.delete(connection)
       },
-      isAlive: () => isAlive
+      breakOff,
+      isAlive: () => !isBroken
     }
   }
+
+  /** Carries out a request that has arrived. */
+  const serve = (url: string, method: string, path: string): HttpApi.Response => {
+    const lookupd = lookups.get(url)
+    if (lookupd?.isUp() === true) return lookupd.request(path)
+    const found = interfaces.get(url)
+    if (found?.nsqd.isUp() !== true) throw refused(url)
+    return HttpApi.request(found.nsqd, method, path)
+  }
+
+  const request: Network["request"] = (url, method, path, caller) =>
+    new Promise((resolve, reject) => {
+      const found = interfaces.get(url)
+      if (found !== undefined && unreachable.has(found.address)) return
+      const conditions = conditionsOf(caller, url)
+      /** Goes one way, unless the connection breaks there. */
+      const go = (way: Way, then: () => void): void => {
+        if (!conditions.breaks(way)) return void host.after(conditions.takes(way), then)
+        const { client } = conditions.how()
+        if (client !== undefined) host.after(client, () => reject(reset()))
+      }
+      go("up", () => {
+        try {
+          const response = serve(url, method, path)
+          go("down", () => resolve(response))
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)))
+        }
+      })
+    })
 
   return {
     host,
@@ -177,21 +229,15 @@ export const make = (host: Host, latency: Wire.Latency = { least: 0.1, most: 0.9
     },
     addLookupd: (lookupd, http) => void lookups.set(http, lookupd),
     connect,
-    request: (url, method, path) => {
-      const lookupd = lookups.get(url)
-      if (lookupd?.isUp() === true) return lookupd.request(path)
-      const found = interfaces.get(url)
-      if (found !== undefined && unreachable.has(found.address)) return undefined
-      if (found?.nsqd.isUp() !== true) throw refused(url)
-      return HttpApi.request(found.nsqd, method, path)
-    },
+    request,
     cut: (address) => {
-      for (const each of connections) if (address === undefined || each.address === address) each.cut()
+      for (const each of connections) if (address === undefined || each.address === address) each.breakOff(atOnce)
     },
     setUnreachable: (address, isUnreachable) => {
       if (!isUnreachable) return void unreachable.delete(address)
       unreachable.add(address)
-      for (const each of connections) if (each.address === address) each.lose()
+      const lost: Break = { silent: 0, client: undefined, server: silence }
+      for (const each of connections) if (each.address === address) each.breakOff(lost)
     },
     failNext: (failure, holds) => {
       const fault: Armed = { holds, failure, happened: false, release: () => {} }

@@ -54,6 +54,10 @@ export interface Options {
   readonly numbers?: Numbers
   /** Returns the channels that nsqlookupd knows for a topic. Default: none. */
   readonly lookup?: (topic: string) => ReadonlyArray<string>
+  /** Returns the error with which one message is refused. Default: none is. */
+  readonly refuses?: Daemon["refuses"]
+  /** Returns how long a lease of these milliseconds lasts: a wall clock that is set ends leases early. Default: as long. */
+  readonly lasts?: (lease: number) => number
 }
 
 /** Returns the next numbers. */
@@ -72,6 +76,7 @@ export const numbering = (): Numbers => {
 // Long, because its functions share the topics and connections of one nsqd.
 export const make = (outer: Host, options: Options): Nsqd => {
   const { lookup = () => [], name, numbers = numbering(), report = () => {}, version = "1.3.0" } = options
+  const { lasts = (lease) => lease, refuses = () => undefined } = options
   const flags = { ...defaults, ...options.flags }
   let ahead = 0
   const host: Host = { ...outer, now: () => outer.now() + ahead }
@@ -91,6 +96,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
     flags,
     scan,
     report,
+    lasts,
     nsqd: name,
     number: numbers.delivery,
     copies: numbers.copy,
@@ -124,6 +130,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
     isUp = true
     startedAt = host.now()
     scan.start()
+    for (const each of topics.values()) each.start()
     changed()
   }
 
@@ -134,6 +141,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
     version,
     topic,
     trouble: () => trouble,
+    refuses,
     startedAt: () => startedAt,
     isUp: () => isUp,
     existing: (topicName) => topics.get(topicName),
@@ -141,7 +149,7 @@ export const make = (outer: Host, options: Options): Nsqd => {
     connect: (output) => {
       connections.add(output)
       const session = Session.make(
-        { host, flags, version, topic, trouble: () => trouble },
+        { host, flags, version, topic, trouble: () => trouble, refuses },
         {
           write: output.write,
           close: () => {

@@ -54,6 +54,10 @@ export const run = (daemon: Daemon, { args, body, name }: Command, clientId: str
   const messages = name === "MPUB" ? several(daemon, body) : [single(daemon, name, body)]
   const trouble = daemon.trouble()
   if (trouble !== undefined) throw new Fatal(`E_${name}_FAILED ${name} failed ${trouble}`)
+  for (const message of messages) {
+    const refusal = daemon.refuses(name, checked, message)
+    if (refusal !== undefined) throw new Fatal(refusal)
+  }
   for (const message of messages) daemon.topic(checked).put(message, delay, clientId)
   return "OK"
 }

@@ -7,6 +7,7 @@
  * | a deferral begins when a channel gets the message | `PutMessageDeferred` in channel.go |
  * | with `--mem-queue-size=0`, a deferral holds only if a channel can take the message at once; before 1.3.0 never | `put` in topic.go, https://github.com/nsqio/nsq/pull/1376 |
  * | further channels get copies with the same id, time and body | `messagePump` in topic.go |
+ * | a started nsqd moves what its topics still have to their channels | `Start` in topic.go |
  * | an ephemeral topic is deleted with its last channel | `DeleteExistingChannel` in topic.go |
  */
 import * as Backlog from "./Backlog.ts"
@@ -27,6 +28,8 @@ export interface Topic {
   /** Removes its channels with their messages, and closes their clients or forgets them. */
   readonly remove: (clients: "close" | "forget") => void
   readonly shutDown: (isOrderly: boolean) => void
+  /** Begins again: what it has read again goes to its channels. */
+  readonly start: () => void
   /** Returns the messages that are in no channel yet. */
   readonly waiting: () => ReadonlyArray<Messages.Message>
   readonly statistics: () => {
@@ -59,13 +62,13 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
     report({ _tag: "Gone", place, message, delivery: undefined, why })
   const backlog = Backlog.make(host, flags, isEphemeral(name), (message) => gone(message, "forgotten"))
 
-  const stored = (message: Messages.Message, of: Facts.Place, clientId: string | undefined): void =>
+  const stored = (message: Messages.Message, of: Facts.Place, clientId?: string): void =>
     report({ _tag: "Stored", place: of, message, due: host.now() + message.deferred, clientId })
 
   /** The copy that nsqd reads again: it has forgotten that its channels have it. */
   const revive = (message: Messages.Message): Messages.Message => {
     const again = messages.copy(message)
-    stored(again, place, undefined)
+    stored(again, place)
     return again
   }
 
@@ -75,7 +78,7 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
     let isFirst = true
     for (const channel of channels.values()) {
       const copy = isFirst ? message : messages.copy(message)
-      if (!isFirst) stored(copy, { ...place, channel: channel.name }, undefined)
+      if (!isFirst) stored(copy, { ...place, channel: channel.name })
       isFirst = false
       channel.put(copy)
     }
@@ -133,6 +136,7 @@ export const make = (env: Env, name: string, abandoned: () => void): Topic => {
         if (isEphemeral(channel.name)) removeChannel(channel.name)
       }
     },
+    start: pump,
     waiting: backlog.all,
     statistics: () => ({ depth: backlog.size(), onDisk: backlog.onDisk(), messages: count, isPaused })
   }

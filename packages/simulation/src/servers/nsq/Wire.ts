@@ -15,21 +15,17 @@ export interface Pipe<A> {
   readonly hold: () => () => void
 }
 
-/** Milliseconds. */
-export interface Latency {
-  readonly least: number
-  readonly most: number
-}
-
-/** Opens a direction. */
+/** Opens a direction. `takes` returns the milliseconds that the next item takes, unless an earlier one takes longer. */
 export const open = <A>(
   host: Host,
-  { least, most }: Latency,
+  takes: () => number,
   on: { readonly arrived: (item: A) => void; readonly ended: () => void }
 ): Pipe<A> => {
   const underWay: Array<() => void> = []
   let held: Array<() => void> | undefined
   let isCut = false
+  /** When the last item arrives. */
+  let last = 0
 
   const arrive = (): void => {
     const next = underWay.shift()
@@ -40,7 +36,9 @@ export const open = <A>(
   const push = (run: () => void): void => {
     if (isCut) return
     underWay.push(run)
-    host.after(least + (most - least) * host.random("wire"), arrive)
+    const now = host.now()
+    last = Math.max(last, now + takes())
+    host.after(last - now, arrive)
   }
 
   return {
