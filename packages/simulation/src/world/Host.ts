@@ -1,7 +1,7 @@
 /** The world as the surroundings of a simulated server, and of the clients of a process. */
 import type * as Host from "../servers/Host.ts"
-import { epoch, type Machine } from "../world/Machine.ts"
-import type { World } from "../world/World.ts"
+import { epoch, type Machine } from "./Machine.ts"
+import type { World } from "./World.ts"
 
 /** The surroundings of a server: true time. */
 export const ofServer = ({ after, draw, now }: World): Host.Host => ({
