@@ -4,7 +4,8 @@ import * as Draw from "../world/Draw.ts"
 
 /** The one delay of all versions, which a queue can keep natively; `undefined` if there is none. */
 const nativeDelay = ({ versions }: Scenario): number | undefined => {
-  const [delay, ...others] = new Set(versions.map(({ backoff }) => (backoff.length === 1 ? backoff[0]! : 0)))
+  const delays = versions.map(({ backoff, maxAttempts }) => (maxAttempts > 1 && backoff.length === 1 ? backoff[0]! : 0))
+  const [delay, ...others] = new Set(delays)
   return delay === 0 || others.length > 0 ? undefined : delay
 }
 

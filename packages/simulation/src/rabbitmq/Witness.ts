@@ -27,6 +27,8 @@ interface Known {
   readonly home: string
 }
 
+const isAtHome = ({ at, home }: Known): boolean => at === home
+
 /** Why a message has left its home, in the terms of histories. */
 const reasons = {
   settled: "settled",
@@ -46,13 +48,25 @@ export const make = (
   purposeOf: (publication: Publication) => Purpose | undefined
 ) => {
   const known = new WeakMap<Entry, Known>()
+  /** By delivery: entries on their way that a consumer moves on. */
+  const moving = new Map<Delivery, Entry>()
+  const moved = new WeakSet<Entry>()
+
+  /** The entry on its way that the next one continues. A second continuation is another copy. */
+  const continued = (entry: Entry | undefined): Known | undefined => {
+    const former = entry && known.get(entry)
+    if (entry === undefined || former === undefined || isAtHome(former) || moved.has(entry)) return undefined
+    moved.add(entry)
+    return former
+  }
 
   const stored = ({ entry, origin, queue }: Of<"Stored">): void => {
-    const former = origin._tag === "GivenUp" ? known.get(origin.entry) : undefined
-    if (former !== undefined && former.at !== former.home) return void known.set(entry, { ...former, at: queue })
+    const purpose = origin._tag === "Published" ? purposeOf(origin.publication) : undefined
+    const mover = purpose?.of === undefined ? undefined : moving.get(purpose.of)
+    const former = continued(origin._tag === "GivenUp" ? origin.entry : mover)
+    if (former !== undefined) return void known.set(entry, { ...former, at: queue })
     const parcel = Parcels.from(entry.message)
     const { delay, home } = Homes.wayFrom(vhost(), queue, entry.message)
-    const purpose = origin._tag === "Published" ? purposeOf(origin.publication) : undefined
     const one = { copy: number(), key: keyOf(parcel), at: queue, home }
     known.set(entry, one)
     record({
@@ -62,17 +76,10 @@ export const make = (
       queue: home,
       due: worldNow() + delay,
       process: purpose?.process,
-      of: purpose?.of,
+      of: mover === undefined ? purpose?.of : undefined,
       native: origin._tag === "GivenUp",
       ...taleOf(parcel.metadata)
     })
-  }
-
-  const gone = ({ entry, why }: Of<"Gone">, { at, copy, home, key }: Known): void => {
-    // It moves on.
-    if (at !== home && why === "expired") return
-    const delivery = why === "settled" ? entry.delivery : undefined
-    record({ _tag: "Gone", copy, key, queue: home, why: reasons[why], delivery })
   }
 
   return (fact: Fact): void => {
@@ -81,19 +88,24 @@ export const make = (
     const one = known.get(entry)!
     const { copy, home: queue, key } = one
     const { delivery } = entry
+    const about = { copy, key, delivery }
     switch (fact._tag) {
-      case "HandedOut": {
-        const count = entry.failures + 1
-        return record({ _tag: "HandedOut", copy, key, queue, delivery, process: fact.client, count })
-      }
+      case "HandedOut":
+        if (!isAtHome(one)) return void moving.set(delivery, entry)
+        return record({ _tag: "HandedOut", ...about, queue, process: fact.client, count: entry.failures + 1 })
       case "Back": {
+        if (!isAtHome(one)) return
         const due = worldNow() + Math.max(0, fact.due - now())
-        return record({ _tag: "Back", copy, key, delivery, due, why: fact.how === "ended" ? "connection" : "asked" })
+        return record({ _tag: "Back", ...about, due, why: fact.how === "ended" ? "connection" : "asked" })
       }
-      case "Gone":
-        return gone(fact, one)
+      case "Gone": {
+        if (!isAtHome(one) && (fact.why === "expired" || moved.has(entry))) return
+        return record({ _tag: "Gone", ...about, queue, why: reasons[fact.why], ...(fact.why === "settled" ? {} : none) })
+      }
     }
   }
 }
+
+const none = { delivery: undefined }
 
 type Of<Tag extends Fact["_tag"]> = Extract<Fact, { readonly _tag: Tag }>
