@@ -154,7 +154,8 @@ const pathOf = (path: ReadonlyArray<unknown>): string =>
 /** The first reference to a part that a scenario does not have, as a sentence. */
 const dangling = (scenario: Scenario.Scenario): string | undefined => {
   const { kind, lease, processes, refusals, sendings, versions } = scenario
-  if (Scenario.familyOf(scenario) !== "push" && lease < 1000) return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
+  if (Scenario.familyOf(scenario) !== "push" && lease < 1000)
+    return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
   const keys = new Set(sendings.map(({ key }) => key))
   const names = new Set(processes.map(({ name }) => name))
   if (keys.size < sendings.length) return "sendings: each key must be unique"

@@ -1,8 +1,8 @@
 /**
- * Writes the facts of a simulated RabbitMQ into the history. A delay moves a message through other queues: it stays the same copy
- * until it leaves its home.
+ * Writes the facts of a simulated RabbitMQ into the history. A message stays the same copy while a delay moves it through other
+ * queues, and when its process replaces it without a settlement.
  */
-import type { Delivery } from "../History.ts"
+import type { Delivery, Fact as Recorded } from "../History.ts"
 import type { Entry } from "../servers/rabbitmq/Entry.ts"
 import type { Fact } from "../servers/rabbitmq/Fact.ts"
 import type { Publication } from "../servers/rabbitmq/Message.ts"
@@ -12,11 +12,16 @@ import type { World } from "../world/World.ts"
 import * as Homes from "./Homes.ts"
 import * as Parcels from "./Parcels.ts"
 
-/** The process that has published a message, and the delivery whose settlement it serves; `undefined` for a send. */
+/** The process that has published a message, and the delivery that it was made of; `undefined` for a send. */
 export interface Purpose {
   readonly process: string
   readonly of: Delivery | undefined
+  /** Whether it serves a settlement of that delivery. Otherwise it replaces the message. */
+  readonly settles: boolean
 }
+
+/** The part of a purpose that histories have. */
+type Source = Pick<Stored, "process" | "of">
 
 /** An entry as the history has it. */
 interface Known {
@@ -48,64 +53,81 @@ export const make = (
   purposeOf: (publication: Publication) => Purpose | undefined
 ) => {
   const known = new WeakMap<Entry, Known>()
-  /** By delivery: entries on their way that a consumer moves on. */
-  const moving = new Map<Delivery, Entry>()
-  const moved = new WeakSet<Entry>()
+  const delivered = new Map<Delivery, Entry>()
+  /** Entries that another one continues, and the process that has made it; none if a queue has. */
+  const continued = new Map<Entry, string | undefined>()
 
-  /** The entry on its way that the next one continues. A second continuation is another copy. */
-  const continued = (entry: Entry | undefined): Known | undefined => {
-    const former = entry && known.get(entry)
-    if (entry === undefined || former === undefined || isAtHome(former) || moved.has(entry)) return undefined
-    moved.add(entry)
-    return former
+  const keep = (entry: Entry, at: string, purpose: Partial<Source>, isNative = false): void => {
+    const parcel = Parcels.from(entry.message)
+    const { delay, home: queue } = Homes.wayFrom(vhost(), at, entry.message)
+    const [copy, key, due] = [number(), keyOf(parcel), worldNow() + delay]
+    known.set(entry, { copy, key, at, home: queue })
+    const { of, process } = purpose
+    record({ _tag: "Stored", copy, key, queue, due, process, of, native: isNative, ...taleOf(parcel.metadata) })
+  }
+
+  /** Continues a copy in another entry; false if there is one already. */
+  const goesOn = (from: Entry | undefined, entry: Entry, at: string, process?: string): boolean => {
+    const former = from && known.get(from)
+    if (from === undefined || former === undefined || continued.has(from)) return false
+    continued.set(from, process)
+    known.set(entry, { ...former, at })
+    return true
   }
 
   const stored = ({ entry, origin, queue }: Of<"Stored">): void => {
-    const purpose = origin._tag === "Published" ? purposeOf(origin.publication) : undefined
-    const mover = purpose?.of === undefined ? undefined : moving.get(purpose.of)
-    const former = continued(origin._tag === "GivenUp" ? origin.entry : mover)
-    if (former !== undefined) return void known.set(entry, { ...former, at: queue })
-    const parcel = Parcels.from(entry.message)
-    const { delay, home } = Homes.wayFrom(vhost(), queue, entry.message)
-    const one = { copy: number(), key: keyOf(parcel), at: queue, home }
-    known.set(entry, one)
-    record({
-      _tag: "Stored",
-      copy: one.copy,
-      key: one.key,
-      queue: home,
-      due: worldNow() + delay,
-      process: purpose?.process,
-      of: mover === undefined ? purpose?.of : undefined,
-      native: origin._tag === "GivenUp",
-      ...taleOf(parcel.metadata)
-    })
+    if (origin._tag === "GivenUp") {
+      const former = known.get(origin.entry)
+      const isOnItsWay = former !== undefined && !isAtHome(former)
+      if (!isOnItsWay || !goesOn(origin.entry, entry, queue)) keep(entry, queue, {}, true)
+      return
+    }
+    const purpose = purposeOf(origin.publication)
+    const from = purpose?.of === undefined || purpose.settles ? undefined : delivered.get(purpose.of)
+    if (!goesOn(from, entry, queue, purpose?.process)) return keep(entry, queue, purpose ?? {})
+    const { copy, home, key } = known.get(entry)!
+    if (known.get(from!)!.at === home)
+      record({ _tag: "Back", copy, key, delivery: purpose!.of, due: worldNow(), why: "asked" })
+  }
+
+  /** Its process has lost it after it was replaced: now there are two. */
+  const splits = (entry: Entry, one: Known): void => {
+    const process = continued.get(entry)
+    continued.delete(entry)
+    keep(entry, one.at, { process, of: isAtHome(one) ? entry.delivery : undefined })
   }
 
   return (fact: Fact): void => {
     if (fact._tag === "Stored") return stored(fact)
     const { entry } = fact
     const one = known.get(entry)!
+    if (fact._tag === "HandedOut") delivered.set(entry.delivery, entry)
+    if (continued.has(entry)) return fact._tag === "Back" ? splits(entry, one) : undefined
+    // A queue gives it up when its delay is over.
+    if (!isAtHome(one) && (fact._tag !== "Gone" || fact.why === "expired")) return
     const { copy, home: queue, key } = one
-    const { delivery } = entry
-    const about = { copy, key, delivery }
+    const about = { copy, key, delivery: entry.delivery }
     switch (fact._tag) {
       case "HandedOut":
-        if (!isAtHome(one)) return void moving.set(delivery, entry)
         return record({ _tag: "HandedOut", ...about, queue, process: fact.client, count: entry.failures + 1 })
       case "Back": {
-        if (!isAtHome(one)) return
         const due = worldNow() + Math.max(0, fact.due - now())
         return record({ _tag: "Back", ...about, due, why: fact.how === "ended" ? "connection" : "asked" })
       }
-      case "Gone": {
-        if (!isAtHome(one) && (fact.why === "expired" || moved.has(entry))) return
-        return record({ _tag: "Gone", ...about, queue, why: reasons[fact.why], ...(fact.why === "settled" ? {} : none) })
-      }
+      case "Gone":
+        return record({
+          _tag: "Gone",
+          ...about,
+          queue,
+          why: reasons[fact.why],
+          ...(fact.why === "settled" ? {} : none)
+        })
     }
   }
 }
 
 const none = { delivery: undefined }
+
+type Stored = Extract<Recorded, { readonly _tag: "Stored" }>
 
 type Of<Tag extends Fact["_tag"]> = Extract<Fact, { readonly _tag: Tag }>

@@ -73,7 +73,8 @@ export const make = (world: World): Model => {
       publishes: (publication, { buffer }) => {
         verdicts.atDriver(publication)
         const isSend = activity.has("publish", name, keyOf(Parcels.from(publication)))
-        purposes.set(publication, { process: name, of: isSend ? undefined : numbers.get(buffer) })
+        const of = isSend ? undefined : numbers.get(buffer)
+        purposes.set(publication, { process: name, of, settles: activity.has("settle", name, of) })
       }
     }).driver
   }

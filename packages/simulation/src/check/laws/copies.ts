@@ -1,11 +1,11 @@
 import { describe } from "../internal/Allowed.ts"
-import { isWork, type Law, of, violation } from "../internal/law.ts"
+import { isSplit, isWork, type Law, of, violation } from "../internal/law.ts"
 
 /** The copy that a settlement stores goes to the requested queue, with the requested reason, and records what it leaves out. */
 export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy
-    if (parent === undefined || stored === undefined || !isWork(lives, parent)) return []
+    if (parent === undefined || stored === undefined || !isWork(lives, parent) || isSplit(lives, copy)) return []
     const { cut, queue, reason } = stored.entry
     const home = parent.copy.stored?.entry.queue
     const asked = parent.settlings.filter(({ index }) => index < stored.index)
@@ -19,10 +19,7 @@ export const copies: Law = (lives) =>
     // A client that ends returns what it holds.
     const { draining } = parent.process
     const isReturned = queue === home && draining !== undefined && draining.index < stored.index
-    // The adapter for RabbitMQ replaces a message whose returns the queue does not count: `mustReplace` of its `toCommand`.
-    const isReplaced =
-      lives.scenario.kind === "rabbitmq" && queue === home && parent.arrived === undefined && reason === undefined
-    if (fits || isReturned || isReplaced) return []
+    if (fits || isReturned) return []
     const wanted =
       asked.length === 0 ? "nothing, as nothing was asked" : asked.map((each) => describe(each.asked)).join(" or ")
     const what = `A copy was stored in ${queue}${reason === undefined ? "" : ` as ${reason}`}, which says that it leaves out ${cut}; expected ${wanted}.`

@@ -48,9 +48,7 @@ const isCutBefore = ({ history, scenario }: Lives, { from }: Job): boolean => {
   const places = scenario.kind === "rabbitmq" ? [`${name} publish`, `${name} consume`] : [`${name} publish`]
   return history
     .slice(0, from)
-    .some(
-      (each) => each._tag === "Fault" && each.at >= since && places.some((place) => each.site.includes(place))
-    )
+    .some((each) => each._tag === "Fault" && each.at >= since && places.some((place) => each.site.includes(place)))
 }
 
 /** Whether no letter was ever in the queue of a job. Then no consumer may have made it, and a broker may refuse to browse it. */

@@ -28,7 +28,13 @@ const nothing = () => {}
 /** Makes a driver whose connections lead to this server. */
 export const make = (
   server: Server,
-  { arrived = nothing, host = server.host, name = "client", network = Network.make(server), publishes = nothing }: Options = {}
+  {
+    arrived = nothing,
+    host = server.host,
+    name = "client",
+    network = Network.make(server),
+    publishes = nothing
+  }: Options = {}
 ): SimulatedDriver => {
   const connections = new Set<SimulatedConnection>()
   const management = Management.make(server)

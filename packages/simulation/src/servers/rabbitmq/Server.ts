@@ -116,7 +116,17 @@ export class Server {
     this.#peers.add(peer)
     return {
       open: (channel) => {
-        const session = new Session({ host, version, vhost, owner: peer, user, client, maxMessageSize, verdict, ends: channel })
+        const session = new Session({
+          host,
+          version,
+          vhost,
+          owner: peer,
+          user,
+          client,
+          maxMessageSize,
+          verdict,
+          ends: channel
+        })
         peer.sessions.add(session)
         return session
       },

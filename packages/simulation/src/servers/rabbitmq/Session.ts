@@ -193,7 +193,9 @@ export class Session {
     const found = verdict(publication)
     if (found instanceof Refusal) throw found
     const { isStored, targets } =
-      found === undefined ? vhost.publish(publication) : { isStored: found !== "rejected", targets: found === "rejected" ? 1 : 0 }
+      found === undefined
+        ? vhost.publish(publication)
+        : { isStored: found !== "rejected", targets: found === "rejected" ? 1 : 0 }
     if (targets === 0 && isMandatory) ends.returned(publication)
     if (this.#confirms) ends.confirmed(++this.#published, isStored)
   }
