@@ -23,6 +23,8 @@ export interface Purpose {
 /** The part of a purpose that histories have. */
 type Source = Pick<Stored, "process" | "of">
 
+const none: Source = { process: undefined, of: undefined }
+
 /** An entry as the history has it. */
 interface Known {
   readonly copy: number
@@ -30,6 +32,8 @@ interface Known {
   /** The queue that has the entry, and that which it is for. */
   readonly at: string
   readonly home: string
+  /** The origin of its copy. */
+  readonly source: Source
 }
 
 const isAtHome = ({ at, home }: Known): boolean => at === home
@@ -57,12 +61,12 @@ export const make = (
   /** Entries that another one continues, and the process that has made it; none if a queue has. */
   const continued = new Map<Entry, string | undefined>()
 
-  const keep = (entry: Entry, at: string, purpose: Partial<Source>, isNative = false): void => {
+  const keep = (entry: Entry, at: string, source: Source, isNative = false): void => {
     const parcel = Parcels.from(entry.message)
     const { delay, home: queue } = Homes.wayFrom(vhost(), at, entry.message)
     const [copy, key, due] = [number(), keyOf(parcel), worldNow() + delay]
-    known.set(entry, { copy, key, at, home: queue })
-    const { of, process } = purpose
+    known.set(entry, { copy, key, at, home: queue, source })
+    const { of, process } = source
     record({ _tag: "Stored", copy, key, queue, due, process, of, native: isNative, ...taleOf(parcel.metadata) })
   }
 
@@ -79,22 +83,24 @@ export const make = (
     if (origin._tag === "GivenUp") {
       const former = known.get(origin.entry)
       const isOnItsWay = former !== undefined && !isAtHome(former)
-      if (!isOnItsWay || !goesOn(origin.entry, entry, queue)) keep(entry, queue, {}, true)
+      if (!isOnItsWay || !goesOn(origin.entry, entry, queue)) keep(entry, queue, none, true)
       return
     }
     const purpose = purposeOf(origin.publication)
     const from = purpose?.of === undefined || purpose.settles ? undefined : delivered.get(purpose.of)
-    if (!goesOn(from, entry, queue, purpose?.process)) return keep(entry, queue, purpose ?? {})
-    const { copy, home, key } = known.get(entry)!
-    if (known.get(from!)!.at === home)
-      record({ _tag: "Back", copy, key, delivery: purpose!.of, due: worldNow(), why: "asked" })
+    const former = from && known.get(from)
+    const wasAtHome = former === undefined || isAtHome(former)
+    if (!goesOn(from, entry, queue, purpose?.process))
+      return keep(entry, queue, wasAtHome ? (purpose ?? none) : former.source)
+    const { copy, key } = known.get(entry)!
+    if (wasAtHome) record({ _tag: "Back", copy, key, delivery: purpose?.of, due: worldNow(), why: "asked" })
   }
 
   /** Its process has lost it after it was replaced: now there are two. */
   const splits = (entry: Entry, one: Known): void => {
     const process = continued.get(entry)
     continued.delete(entry)
-    keep(entry, one.at, { process, of: isAtHome(one) ? entry.delivery : undefined })
+    keep(entry, one.at, isAtHome(one) ? { process, of: entry.delivery } : one.source)
   }
 
   return (fact: Fact): void => {
@@ -120,13 +126,13 @@ export const make = (
           ...about,
           queue,
           why: reasons[fact.why],
-          ...(fact.why === "settled" ? {} : none)
+          ...(fact.why === "settled" ? {} : undelivered)
         })
     }
   }
 }
 
-const none = { delivery: undefined }
+const undelivered = { delivery: undefined }
 
 type Stored = Extract<Recorded, { readonly _tag: "Stored" }>
 

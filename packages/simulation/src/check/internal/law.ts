@@ -1,7 +1,7 @@
 /** Laws: functions from lives to violations. */
 import { familyOf } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
-import type { Attempt, CopyLife, DeliveryLife, Lives } from "./Lives.ts"
+import type { Attempt, DeliveryLife, Lives } from "./Lives.ts"
 
 /** A law. */
 export type Law = (lives: Lives) => ReadonlyArray<Violation>
@@ -45,10 +45,3 @@ export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent
   familyOf(scenario) !== "push" ||
   (scenario.isNameless !== true &&
     (parent !== undefined || stored?.entry.process !== undefined || message.plan?.by !== "foreign"))
-
-/**
- * Whether it is one of two copies with the same name. The adapter for RabbitMQ replaces some redelivered messages before its core
- * receives them, and if the ack of the original is lost, both remain.
- */
-export const isSplit = ({ scenario }: Pick<Lives, "scenario">, { parent }: CopyLife): boolean =>
-  scenario.kind === "rabbitmq" && parent !== undefined && parent.arrived === undefined

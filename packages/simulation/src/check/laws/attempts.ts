@@ -1,6 +1,6 @@
 import { familyOf } from "../../Scenario.ts"
 import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from "../internal/counting.ts"
-import { isSplit, isWork, type Law, of, violation } from "../internal/law.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, DeliveryLife, Lives, Turn } from "../internal/Lives.ts"
 
 /**
@@ -42,10 +42,7 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   const isForgotten =
     familyOf(lives.scenario) === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
-  // A name of two copies identifies neither, so the returns in their headers do not count: `handedOut` of the adapter.
-  const isUncounted = turn.of.copy.message.copies.some((copy) => isSplit(lives, copy))
-  if (attempts < fewest && !isForgotten && !isUncounted)
-    return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
+  if (attempts < fewest && !isForgotten) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
   const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))
   if (attempts > most && !isForged(turn.of))
     return `attempt ${attempts}; expected at most ${most}, as it was handed out`

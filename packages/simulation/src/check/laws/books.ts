@@ -1,6 +1,6 @@
 import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
-import { isSplit, type Law, violation } from "../internal/law.ts"
+import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
 /** The error in the end of a copy. */
@@ -27,8 +27,7 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
   }
 }
 
-const settledFault = (lives: Lives, copy: CopyLife, index: number): string | undefined => {
-  const { scenario, work } = lives
+const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number): string | undefined => {
   const { children, deliveries, gone, message, stored } = copy
   const isReplaced = children.some((each) => each.stored !== undefined && each.stored.index < index)
   if (stored !== undefined && !work.has(stored.entry.queue)) {
@@ -43,8 +42,7 @@ const settledFault = (lives: Lives, copy: CopyLife, index: number): string | und
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
   // A settled message that is redelivered because its removal was lost is removed by the client itself.
-  const known = isSplit(lives, copy) ? [...deliveries, ...copy.parent!.copy.deliveries] : deliveries
-  const asked = known.flatMap((each) =>
+  const asked = deliveries.flatMap((each) =>
     each.process === last?.process
       ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
       : []

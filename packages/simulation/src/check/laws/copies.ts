@@ -1,11 +1,11 @@
 import { describe } from "../internal/Allowed.ts"
-import { isSplit, isWork, type Law, of, violation } from "../internal/law.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
 
 /** The copy that a settlement stores goes to the requested queue, with the requested reason, and records what it leaves out. */
 export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy
-    if (parent === undefined || stored === undefined || !isWork(lives, parent) || isSplit(lives, copy)) return []
+    if (parent === undefined || stored === undefined || !isWork(lives, parent)) return []
     const { cut, queue, reason } = stored.entry
     const home = parent.copy.stored?.entry.queue
     const asked = parent.settlings.filter(({ index }) => index < stored.index)
