@@ -16,12 +16,12 @@ import * as Parcels from "./Parcels.ts"
 export interface Purpose {
   readonly process: string
   readonly of: Delivery | undefined
-  /** Whether it serves a settlement of that delivery. Otherwise it replaces the message. */
-  readonly settles: boolean
+  /** Whether it only replaces the message of that delivery, and serves no settlement. */
+  readonly replaces: boolean
 }
 
 /** The part of a purpose that histories have. */
-type Source = Pick<Stored, "process" | "of">
+type Source = Pick<Stored, "process" | "of" | "replaces">
 
 const none: Source = { process: undefined, of: undefined }
 
@@ -66,8 +66,19 @@ export const make = (
     const { delay, home: queue } = Homes.wayFrom(vhost(), at, entry.message)
     const [copy, key, due] = [number(), keyOf(parcel), worldNow() + delay]
     known.set(entry, { copy, key, at, home: queue, source })
-    const { of, process } = source
-    record({ _tag: "Stored", copy, key, queue, due, process, of, native: isNative, ...taleOf(parcel.metadata) })
+    const { of, process, replaces = false } = source
+    record({
+      _tag: "Stored",
+      copy,
+      key,
+      queue,
+      due,
+      process,
+      of,
+      replaces,
+      native: isNative,
+      ...taleOf(parcel.metadata)
+    })
   }
 
   /** Continues a copy in another entry; false if there is one already. */
@@ -87,7 +98,7 @@ export const make = (
       return
     }
     const purpose = purposeOf(origin.publication)
-    const from = purpose?.of === undefined || purpose.settles ? undefined : delivered.get(purpose.of)
+    const from = purpose?.of === undefined || !purpose.replaces ? undefined : delivered.get(purpose.of)
     const former = from && known.get(from)
     const wasAtHome = former === undefined || isAtHome(former)
     if (!goesOn(from, entry, queue, purpose?.process))
@@ -100,7 +111,7 @@ export const make = (
   const splits = (entry: Entry, one: Known): void => {
     const process = continued.get(entry)
     continued.delete(entry)
-    keep(entry, one.at, isAtHome(one) ? { process, of: entry.delivery } : one.source)
+    keep(entry, one.at, isAtHome(one) ? { process, of: entry.delivery, replaces: true } : one.source)
   }
 
   return (fact: Fact): void => {
@@ -117,10 +128,13 @@ export const make = (
       case "HandedOut":
         return record({ _tag: "HandedOut", ...about, queue, process: fact.client, count: entry.failures + 1 })
       case "Back": {
+        // What replaces it from now on is another copy.
+        delivered.delete(entry.delivery)
         const due = worldNow() + Math.max(0, fact.due - now())
         return record({ _tag: "Back", ...about, due, why: fact.how === "ended" ? "connection" : "asked" })
       }
       case "Gone":
+        delivered.delete(entry.delivery)
         return record({
           _tag: "Gone",
           ...about,

@@ -74,7 +74,11 @@ export const make = (world: World): Model => {
         verdicts.atDriver(publication)
         const isSend = activity.has("publish", name, keyOf(Parcels.from(publication)))
         const of = isSend ? undefined : numbers.get(buffer)
-        purposes.set(publication, { process: name, of, settles: activity.has("settle", name, of) })
+        purposes.set(publication, {
+          process: name,
+          of,
+          replaces: of !== undefined && !activity.has("settle", name, of)
+        })
       }
     }).driver
   }

@@ -2,16 +2,13 @@
 import type { Key } from "../../History.ts"
 import type { CopyLife, DeliveryLife, Lives } from "./Lives.ts"
 
-/** Whether a client has replaced the message of a delivery before its core received it. */
-const isReplaced = ({ arrived, back, settlings }: DeliveryLife): boolean =>
-  back?.entry.why === "asked" &&
-  settlings.every(({ index }) => index > back.index) &&
-  (arrived === undefined || arrived.index > back.index)
+/** Whether a client has replaced the message of a delivery, which it does without a settlement. */
+const isReplaced = ({ back, settlings }: DeliveryLife): boolean =>
+  back?.entry.why === "asked" && settlings.every(({ index }) => index > back.index)
 
 /** Whether the replacement and the original may both have been delivered, or to several processes. */
-const isDoubled = ({ deliveries, parent }: CopyLife): boolean =>
-  // The original came back after its replacement was stored.
-  (parent !== undefined && isReplaced(parent)) ||
+const isDoubled = ({ deliveries, stored }: CopyLife): boolean =>
+  stored?.entry.replaces === true ||
   deliveries.some(
     (each) =>
       isReplaced(each) && (each.arrived !== undefined || deliveries.some(({ process }) => process !== each.process))
