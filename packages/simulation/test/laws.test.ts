@@ -6,12 +6,15 @@ import * as Generate from "../src/Generate.ts"
 const seeds = 20
 
 describe("the laws", () => {
-  it.each(["push", "lease", "lossy", "sqs", "rabbitmq"] as const)("hold in worlds with a broker of the kind %s", async (kind) => {
-    const broken: Array<string> = []
-    for (let seed = 1; seed <= seeds; seed++) {
-      const { violations } = await Checked.run(Generate.scenario(seed, [kind]))
-      broken.push(...violations.map(({ law, what }) => `seed ${seed}: ${law}: ${what}`))
+  it.each(["push", "lease", "lossy", "sqs", "rabbitmq"] as const)(
+    "hold in worlds with a broker of the kind %s",
+    async (kind) => {
+      const broken: Array<string> = []
+      for (let seed = 1; seed <= seeds; seed++) {
+        const { violations } = await Checked.run(Generate.scenario(seed, [kind]))
+        broken.push(...violations.map(({ law, what }) => `seed ${seed}: ${law}: ${what}`))
+      }
+      assert.deepStrictEqual(broken, [])
     }
-    assert.deepStrictEqual(broken, [])
-  })
+  )
 })

@@ -1,4 +1,4 @@
-/** What the world does to publications: refusals of single messages, and a server that is too busy for one. */
+/** Verdicts of the world on publications: refusals of single messages, and a server that is too busy for one. */
 import type { Refusal as Reason, Scenario } from "../Scenario.ts"
 import { Refusal } from "../servers/rabbitmq/Refusal.ts"
 import type { Publication } from "../servers/rabbitmq/Message.ts"

@@ -7,7 +7,7 @@ import type { Type } from "./Settings.ts"
 /** Why a message is returned: its consumer failed, or released it, or its channel has ended. */
 export type Return = "failed" | "released" | "ended"
 
-/** What an entry was made of: a publication, or an entry that another queue has given up. */
+/** The source of an entry: a publication, or an entry that another queue has given up. */
 export type Origin =
   | { readonly _tag: "Published"; readonly publication: Publication }
   | { readonly _tag: "GivenUp"; readonly entry: Entry }

@@ -30,7 +30,7 @@ export interface Ends {
   readonly closed: (refusal: Refusal) => void
 }
 
-/** What becomes of a publication besides the rules: a refusal, no queue for it, or a queue that rejects it. */
+/** The end of a publication before the rules apply: a refusal, no queue for it, or a queue that rejects it. */
 export type Verdict = Refusal | "unrouted" | "rejected"
 
 interface Env {
