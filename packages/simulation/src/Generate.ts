@@ -3,6 +3,7 @@
  * meet.
  */
 import {
+  familyOf,
   type Kind,
   kinds,
   type Operation,
@@ -14,6 +15,7 @@ import {
   type Version
 } from "./Scenario.ts"
 import { behaviour, type Mood, mood } from "./generate/Behaviours.ts"
+import * as RabbitMq from "./generate/RabbitMq.ts"
 import * as Twists from "./generate/Twists.ts"
 import * as Draw from "./world/Draw.ts"
 
@@ -154,7 +156,7 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
   const random = Draw.sequence(seed)
   const kind = random.pick(only)
   const calmAt = random.pick([5000, 30_000, 120_000])
-  const lease = kind === "push" ? 0 : random.pick([5000, 30_000])
+  const lease = familyOf({ kind }) === "push" ? 0 : random.pick([5000, 30_000])
   const hasPeople = random.chance(0.3)
   const versions = Array.from({ length: random.pick([1, 1, 2]) }, () => version(random, lease, hasPeople))
   const isWild = random.chance(0.35)
@@ -168,7 +170,7 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     bursts: bursts(random, calmAt)
   }
   const focus = random.chance(0.3) ? random.pick(hasPeople ? ["operator", "operator", ...focuses] : focuses) : undefined
-  return Twists.twisted({
+  const twisted = Twists.twisted({
     seed,
     kind,
     latency: random.pick([1, 5, 100]),
@@ -186,4 +188,5 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     ...(focus === undefined ? {} : { focus }),
     calmAt
   })
+  return kind === "rabbitmq" ? { ...twisted, rabbitmq: RabbitMq.of(twisted) } : twisted
 }

@@ -70,6 +70,8 @@ export type Fact =
       readonly process: string | undefined
       /** The delivery whose settlement it serves; `undefined` for a send. */
       readonly of: Delivery | undefined
+      /** Whether it only replaces the message of that delivery, though no settlement was requested. Default: false. */
+      readonly replaces?: boolean
       readonly native: boolean
       /** The reason in the copy, if it is a dead letter. */
       readonly reason: string | undefined

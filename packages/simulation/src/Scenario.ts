@@ -7,10 +7,16 @@
 export type Family = "push" | "lease" | "lossy"
 
 /** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "lossy" | "nsq"
+export type Kind = "push" | "sqs" | "lossy" | "nsq" | "rabbitmq"
 
 /** The families of all kinds. */
-const families: Readonly<Record<Kind, Family>> = { push: "push", sqs: "lease", lossy: "lossy", nsq: "lossy" }
+const families: Readonly<Record<Kind, Family>> = {
+  push: "push",
+  sqs: "lease",
+  lossy: "lossy",
+  nsq: "lossy",
+  rabbitmq: "push"
+}
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
@@ -19,7 +25,7 @@ export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[k
 export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "lossy"]
 
 /** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "nsq"]
+export const every: ReadonlyArray<Kind> = [...kinds, "nsq", "rabbitmq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
@@ -158,6 +164,15 @@ export interface Operation {
     | { readonly _tag: "Throttle"; readonly for: number }
 }
 
+/** A RabbitMQ server, and how the adapter uses it. */
+export interface RabbitMq {
+  readonly version: "3.10.8" | "4.0.5" | "4.3.6"
+  readonly queueType: "quorum" | "classic"
+  readonly topology: "auto" | "ladder" | "levels" | "perMessageTtl" | "perDelayQueue" | "waitLoop" | "native"
+  /** The type of the queue, which exists and is used as it is. Default: the adapter declares it. */
+  readonly adopted?: "quorum" | "classic"
+}
+
 /** How often faults happen, 0 to 1 for each exchange. They end at `calmAt`. */
 export interface Rates {
   /** The connection is cut at a message of the exchange. */
@@ -192,6 +207,8 @@ export interface Scenario {
   readonly refusals: ReadonlyArray<Refusal>
   readonly operations: ReadonlyArray<Operation>
   readonly rates: Rates
+  /** The server of the kind `rabbitmq`. Default: the latest one, with default options. */
+  readonly rabbitmq?: RabbitMq
   /** Faults happen only at places whose name contains this. Default: everywhere. */
   readonly focus?: string
   /** Faults begin before this time only; operators have finished by then. */

@@ -127,6 +127,14 @@ const File = strict({
     busy: Part,
     echo: Part
   }),
+  rabbitmq: optionalKey(
+    strict({
+      version: Schema.Literals(["3.10.8", "4.0.5", "4.3.6"]),
+      queueType: Schema.Literals(["quorum", "classic"]),
+      topology: Schema.Literals(["auto", "ladder", "levels", "perMessageTtl", "perDelayQueue", "waitLoop", "native"]),
+      adopted: optionalKey(Schema.Literals(["quorum", "classic"]))
+    })
+  ),
   isNameless: optionalKey(Schema.Boolean),
   focus: optionalKey(Schema.String),
   calmAt: Millis,
@@ -144,8 +152,10 @@ const pathOf = (path: ReadonlyArray<unknown>): string =>
   )
 
 /** The first reference to a part that a scenario does not have, as a sentence. */
-const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scenario.Scenario): string | undefined => {
-  if (kind !== "push" && lease < 1000) return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
+const dangling = (scenario: Scenario.Scenario): string | undefined => {
+  const { kind, lease, processes, refusals, sendings, versions } = scenario
+  if (Scenario.familyOf(scenario) !== "push" && lease < 1000)
+    return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
   const keys = new Set(sendings.map(({ key }) => key))
   const names = new Set(processes.map(({ name }) => name))
   if (keys.size < sendings.length) return "sendings: each key must be unique"

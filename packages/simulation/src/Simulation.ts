@@ -128,6 +128,10 @@ const modelOf = async (world: World.World): Promise<Model> => {
       const { make } = await import("./nsq/index.ts")
       return make(world)
     }
+    case "rabbitmq": {
+      const { make } = await import("./rabbitmq/index.ts")
+      return make(world)
+    }
   }
 }
 

@@ -27,7 +27,7 @@ describe("a campaign refuses", () => {
     [{ kinds: undefined }, "kinds must be an array, got undefined"],
     [
       { kinds: ["posh"] },
-      'kinds[0] must be one of "push", "sqs", "lossy", "nsq", got "posh". Did you mean "push"?'
+      'kinds[0] must be one of "push", "sqs", "lossy", "nsq", "rabbitmq", got "posh". Did you mean "push"?'
     ],
     [{ workers: 0 }, "workers must be a whole number from 1 to 1000, got 0"],
     [{ chunk: 0 }, "chunk must be a whole number >= 1, got 0"],
@@ -157,7 +157,7 @@ describe("the command", () => {
     ["--seed=1 --workers=2", "--seed and --workers exclude each other"],
     ["--scenario=a.json --kind=push", "--scenario and --kind exclude each other"],
     ["--results=a --report=a", "--report and --results must be two files"],
-    ["--kind=pull", '--kind must be one of push, sqs, lossy, nsq, got "pull"'],
+    ["--kind=pull", '--kind must be one of push, sqs, lossy, nsq, rabbitmq, got "pull"'],
     ["--kind=push --kind=push", "--kind must name each kind once, got push, push"],
     ["--from -1", "Option '--from' argument is ambiguous."]
   ])("refuses %s", (args, message) => {

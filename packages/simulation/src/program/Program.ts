@@ -35,12 +35,18 @@ export const bodyOf = ({ body, key }: Sending): Uint8Array => {
   return Buffer.from(JSON.stringify({ key, how }))
 }
 
+/** A queue can keep a constant delay itself. */
+const backoffOf = ({ backoff: [first, ...others] }: Version): Pick<RetryPolicy.Options, "backoff"> => {
+  if (first === undefined) return {}
+  return { backoff: others.length === 0 ? Backoff.constant(first) : Backoff.sequence([first, ...others]) }
+}
+
 const retryOf = (version: Version): RetryPolicy.RetryPolicy =>
   RetryPolicy.make({
     maxAttempts: version.maxAttempts,
     maxDeliveries: version.maxDeliveries,
     immediate: version.immediate,
-    ...(version.backoff.length === 0 ? {} : { backoff: Backoff.sequence(version.backoff) }),
+    ...backoffOf(version),
     ...(version.maxAge === undefined ? {} : { maxAge: version.maxAge }),
     deadLetter:
       version.deadLetter === undefined

@@ -19,10 +19,10 @@ export interface Ends<Up, Down> {
 
 /** A connection. */
 export interface Wire<Up, Down> {
-  /** To the broker. */
-  readonly up: (frame: Up) => void
+  /** To the broker; `isExposed`: it may break there. Default: true. */
+  readonly up: (frame: Up, isExposed?: boolean) => void
   /** To the process. */
-  readonly down: (frame: Down) => void
+  readonly down: (frame: Down, isExposed?: boolean) => void
   /** Breaks it; `quickly`: both sides notice at once, as in an orderly close. */
   readonly cut: (quickly?: boolean) => void
   /** Whether the process considers it intact. */
@@ -40,8 +40,8 @@ export const open = <Up, Down>(world: World, machine: Machine, place: string, en
   let isBroken = false
   let isOpen = true
 
-  const carry = (way: "up" | "down", arrive: () => void): void => {
-    if (world.fault("cut", `${place} ${way}`)) cut()
+  const carry = (way: "up" | "down", arrive: () => void, isExposed = true): void => {
+    if (isExposed && world.fault("cut", `${place} ${way}`)) cut()
     const at = Math.max(arrival[way], world.now() + world.latency(place))
     arrival[way] = at
     if (at > silent[way]) return
@@ -73,8 +73,8 @@ export const open = <Up, Down>(world: World, machine: Machine, place: string, en
   machine.onKilled(() => cut())
 
   return {
-    up: (frame) => isOpen && carry("up", () => ends.onUp(frame)),
-    down: (frame) => carry("down", () => machine.perform(() => isOpen && ends.onDown(frame))),
+    up: (frame, isExposed) => isOpen && carry("up", () => ends.onUp(frame), isExposed),
+    down: (frame, isExposed) => carry("down", () => machine.perform(() => isOpen && ends.onDown(frame)), isExposed),
     cut,
     isOpen: () => isOpen
   }

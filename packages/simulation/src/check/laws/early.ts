@@ -8,12 +8,14 @@ import { decidedAt, slack } from "../internal/timing.ts"
  * wrote the time is behind. If the broker shows its own time, a publisher that is ahead is corrected.
  */
 const tolerance = (
-  { scenario }: Lives,
+  { processes, scenario }: Lives,
   { measured = [], process, since }: Bound,
   runs: ProcessLife,
   at: number
 ): number => {
-  const ahead = Math.max(...[runs, ...measured].map(({ clock }) => clock.mostAhead(since, at)))
+  // With this topology of RabbitMQ, each consumer decides for the others by its own clock.
+  const deciding = scenario.rabbitmq?.topology === "waitLoop" ? [...processes.values()] : [runs, ...measured]
+  const ahead = Math.max(...deciding.map(({ clock }) => clock.mostAhead(since, at)))
   const written = process === undefined ? 0 : process.clock.leastAhead(since, at)
   return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }

@@ -1,4 +1,4 @@
-import { familyOf } from "../../Scenario.ts"
+import { familyOf, type Scenario } from "../../Scenario.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
@@ -10,7 +10,28 @@ const longest = 10_000
 const aftermath = 600_000
 
 /** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
-const resolution = { push: 1, lease: 1000, lossy: 5200 }
+const resolutions = { push: 1, lease: 1000, lossy: 5200 }
+
+/**
+ * The same for the topologies of the adapter for RabbitMQ, see `docs/rabbitmq.md`: steps of 50 ms or of a second; rounds; and
+ * longer delays in front.
+ */
+const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
+  const delays = [...versions.flatMap(({ backoff }) => backoff), ...sendings.map(({ delay }) => delay)]
+  switch (rabbitmq?.topology) {
+    case "perDelayQueue":
+      return 1000
+    case "waitLoop":
+      return Math.max(1000, ...delays)
+    case "perMessageTtl":
+      return Math.max(60_000, ...delays)
+    default:
+      return 50
+  }
+}
+
+const resolutionOf = (scenario: Scenario): number =>
+  scenario.kind === "rabbitmq" ? ofTopology(scenario) : resolutions[familyOf(scenario)]
 
 /**
  * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
@@ -112,7 +133,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
   const due = bound === undefined ? 0 : bound.at + tolerance(lives, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
-  const limit = longest + gathering(lives)
+  const limit = longest + gathering(lives) + (lives.scenario.kind === "rabbitmq" ? ofTopology(lives.scenario) : 0)
   if (entry.at - known <= limit) return []
   if (isHindered(hindered, copy, index)) return []
   const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
@@ -156,7 +177,7 @@ const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): Readon
       ? [sent === undefined ? 0 : sent.earliest - sent.at]
       : parent.settlings.filter((each) => each.index < stored.index).map(({ asked }) => asked.delay)
   const most = Math.max(0, ...delays)
-  if (due - at <= most + resolution[familyOf(lives.scenario)]) return []
+  if (due - at <= most + resolutionOf(lives.scenario)) return []
   const what = `A copy is held back for ${Math.round(due - at)} ms; expected ${Math.round(most)} ms, as was asked.`
   return [violation("late", at, { key: message.key }, what, [stored.index])]
 }

@@ -39,12 +39,16 @@ const isFaulty = (history: History, from: number, of: (site: string) => boolean)
 /** Maximum milliseconds until a lost connection is noticed and restored. */
 const unnoticed = 11_000
 
-/** Whether the connection that a job begins with may have been lost before, and the job only notices it. */
-const isCutBefore = ({ history }: Lives, { from }: Job): boolean => {
+/**
+ * Whether a connection that a job begins with may have been lost before, and the job only notices it. The adapter for RabbitMQ
+ * browses on the connection of its consumers, which lasts as long as the broker.
+ */
+const isCutBefore = ({ history, scenario }: Lives, { from }: Job): boolean => {
   const since = history[from]!.at - unnoticed
+  const places = scenario.kind === "rabbitmq" ? [`${name} publish`, `${name} consume`] : [`${name} publish`]
   return history
     .slice(0, from)
-    .some((each) => each._tag === "Fault" && each.at >= since && each.site.includes(`${name} publish`))
+    .some((each) => each._tag === "Fault" && each.at >= since && places.some((place) => each.site.includes(place)))
 }
 
 /** Whether no letter was ever in the queue of a job. Then no consumer may have made it, and a broker may refuse to browse it. */

@@ -27,8 +27,8 @@ export interface Delivery {
   readonly properties: Message.Properties
   readonly table: Buffer | undefined
   readonly content: Buffer
-  /** The entry of the queue. */
-  readonly entry: Entry
+  /** The server's number of it. */
+  readonly number: number
 }
 
 /** A consumer of a channel. */
@@ -96,7 +96,7 @@ export class Deliveries {
       properties: message.properties,
       table: Object.keys(added).length === 0 ? message.table : Fields.merge(message.table, added),
       content: message.content,
-      entry
+      number: entry.delivery
     }
   }
 
@@ -145,7 +145,7 @@ export class Deliveries {
     for (const [queue, entries] of groups)
       queue.requeue(
         entries.toSorted((one, other) => one.place - other.place),
-        "failed"
+        "ended"
       )
   }
 

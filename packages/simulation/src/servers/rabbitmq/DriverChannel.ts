@@ -22,6 +22,7 @@ import { type Request, Requests } from "./Requests.ts"
 import type { Frame } from "./Server.ts"
 import * as Declaring from "./Declaring.ts"
 import type { Delivery } from "./Deliveries.ts"
+import type { Publication } from "./Message.ts"
 import type { Ends, Session } from "./Session.ts"
 
 /** The connection, as its channels see it. */
@@ -29,13 +30,15 @@ export interface Link {
   readonly frameMax: number
   /** Sends a frame to the server, where `run` is called. */
   readonly send: (sent: Sent, run: () => void) => void
-  /** Sends a frame to the client. */
-  readonly answer: (arrive: () => void) => void
+  /** Sends a frame to the client; `isAsked`: the answer to a request. */
+  readonly answer: (arrive: () => void, isAsked?: boolean) => void
   readonly open: (ends: Ends) => Session
   readonly receive: (session: Session, ends: Ends, frame: Frame) => void
   readonly released: (channel: DriverChannel) => void
-  /** Remembers which entry of the server a message is. */
-  readonly arrived: (message: object, delivery: Delivery) => void
+  /** A message arrives, in these bytes. */
+  readonly arrived: (content: Buffer, delivery: Delivery) => void
+  /** A message is written, from these bytes. May throw the driver's error. */
+  readonly publishes: (publication: Publication, content: Buffer) => void
 }
 
 /** The driver's error for operations on a closed channel. */
@@ -127,7 +130,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
       (session) => session.consume(queue, { consumerTag, exclusive, priority }),
       // The caller's function is known before the first message arrives.
       (_, { begin, consumerTag: tag }: ReturnType<Session["consume"]>) => {
-        this.#link.answer(() => this.consumers.set(tag, onMessage))
+        this.#link.answer(() => this.consumers.set(tag, onMessage), true)
         begin()
       }
     )
@@ -144,7 +147,9 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
   get: ConfirmChannel["get"] = async (queue, { noAck = false } = {}) => {
     const delivery = await this.#ask<Delivery | undefined>("BasicGet", other, (session) => session.get(queue, noAck))
     if (delivery === undefined) return false
-    return Receiving.toMessage(delivery, {}) as unknown as Got // It has the members that the adapter reads.
+    const message = Receiving.toMessage(delivery, {})
+    this.#link.arrived(message.content, delivery)
+    return message as unknown as Got // It has the members that the adapter reads.
   }
 
   ack: ConfirmChannel["ack"] = ({ fields: { deliveryTag } }, isMultiple = false) =>
@@ -174,13 +179,14 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     const properties = propertiesOf(others)
     const size = Frames.headerSize(table, properties)
     const publication = { exchange, routingKey, properties, table, content: Buffer.from(content) }
-    const isWritten = this.connection.channels[this.ch]!.buffer.write(Frames.ofSizes(8, size), () =>
+    const isWritten = this.connection.channels[this.ch]!.buffer.write(Frames.ofSizes(8, size), () => {
+      this.#link.publishes(publication, content)
       this.send(
         { name: "publish", about: `${exchange} ${routingKey}` },
         (session) => session.publish(publication, mandatory === true),
         size
       )
-    )
+    })
     this.unconfirmed.push(done)
     return isWritten
   }
@@ -244,7 +250,7 @@ export class DriverChannel extends EventEmitter implements ConfirmChannel {
     this.#link.send(sent, () =>
       this.#carryOut(method, (session) => {
         const answer = run(session)
-        this.#link.answer(() => this.#state === "open" && this.#requests.answered(answer))
+        this.#link.answer(() => this.#state === "open" && this.#requests.answered(answer), true)
         after(session, answer as never) // It gets what `run` returns.
       })
     )

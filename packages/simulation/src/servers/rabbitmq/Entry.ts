@@ -8,6 +8,8 @@ export interface Entry {
   readonly message: Message
   /** Its place among the others. Only the queue changes the members from here on. */
   place: number
+  /** The server's number of its last delivery; 0 before the first. */
+  delivery: number
   expiresAt: number
   /** All returns, and those that are failures. */
   returns: number

@@ -18,6 +18,15 @@ export interface Properties {
   readonly appId?: unknown
 }
 
+/** A message on its way into an exchange. */
+export interface Publication {
+  readonly exchange: string
+  readonly routingKey: string
+  readonly properties: Properties
+  readonly table: Buffer | undefined
+  readonly content: Buffer
+}
+
 /** Why a queue gives a message up. https://www.rabbitmq.com/docs/dlx */
 export type Reason = "expired" | "rejected" | "maxlen" | "delivery_limit"
 

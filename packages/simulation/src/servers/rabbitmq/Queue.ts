@@ -20,7 +20,7 @@
  */
 import type { Host } from "../Host.ts"
 import * as DeadLetters from "./DeadLetters.ts"
-import type { Declaration, Fact, Return } from "./Fact.ts"
+import type { Declaration, Fact, Origin, Return } from "./Fact.ts"
 import type { Entry } from "./Entry.ts"
 import type { Message, Reason } from "./Message.ts"
 import { type Receiver, Receivers } from "./Receivers.ts"
@@ -35,7 +35,7 @@ interface Env {
   readonly nextId: () => number
   readonly settings: () => Settings
   /** Sends a dead letter; returns whether all of its queues have it. */
-  readonly send: (message: Message, reason: Reason, settings: Settings) => boolean
+  readonly send: (entry: Entry, reason: Reason, settings: Settings) => boolean
   /** Deletes this queue. */
   readonly expire: () => void
   readonly onFact: (fact: Fact) => void
@@ -61,7 +61,7 @@ export class Queue {
     this.#env = env
     this.createdAt = env.host.now()
     this.#waiting = new Waiting(({ message }) => Math.min(message.properties.priority ?? 0, env.settings().maxPriority))
-    this.#letters = DeadLetters.make(env.host, ([{ message }, reason]) => env.send(message, reason, env.settings()))
+    this.#letters = DeadLetters.make(env.host, ([entry, reason]) => env.send(entry, reason, env.settings()))
     this.#timer = WakeUp.make(env.host, () => this.serve())
     this.#unused = WakeUp.make(env.host, env.expire)
     this.touch()
@@ -104,7 +104,7 @@ export class Queue {
   }
 
   /** Stores a message; false if the queue is full. */
-  publish(message: Message): boolean {
+  publish(message: Message, origin: Origin): boolean {
     const { host, nextId, onFact, settings } = this.#env
     const { maxLength, maxLengthBytes, overflow, ttl } = settings()
     const own = message.properties.expiration
@@ -112,6 +112,7 @@ export class Queue {
       id: nextId(),
       message,
       place: 0,
+      delivery: 0,
       expiresAt: host.now() + Math.min(ttl, own === undefined ? Infinity : Number(own)),
       returns: 0,
       failures: 0,
@@ -123,7 +124,7 @@ export class Queue {
       if (overflow === "reject-publish-dlx") this.#giveUp(entry, "maxlen")
       return false
     }
-    onFact({ _tag: "Stored", queue: this.declaration.name, entry })
+    onFact({ _tag: "Stored", queue: this.declaration.name, entry, origin })
     entry.place = entry.id
     const consumer = size === 0 ? this.#next() : undefined
     if (consumer === undefined) {
@@ -135,14 +136,13 @@ export class Queue {
   }
 
   /** Takes the first message; `undefined` if there is none. */
-  get(): Entry | undefined {
+  get(client: string): Entry | undefined {
     this.touch()
     this.#dropExpired()
     const entry = this.#waiting.shift()
     this.#arm()
     if (entry === undefined) return undefined
-    this.#unsettled.set(entry, undefined)
-    this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
+    this.#handOut(entry, undefined, client)
     return entry
   }
 
@@ -170,7 +170,7 @@ export class Queue {
   requeue(entries: ReadonlyArray<Entry>, how: Return): void {
     const { host, settings, version } = this.#env
     const { deliveryLimit, retry } = settings()
-    const isFailure = how === "failed" || !Version.isAtLeast(version, "4.3.0")
+    const isFailure = how !== "released" || !Version.isAtLeast(version, "4.3.0")
     for (const entry of entries) {
       if (!this.#unsettled.delete(entry)) continue
       entry.returns++
@@ -180,9 +180,10 @@ export class Queue {
         this.#giveUp(entry, "delivery_limit")
         continue
       }
-      this.#env.onFact({ _tag: "Back", queue: this.declaration.name, entry })
-      if (isFailure ? retry.failed : retry.returned)
-        this.#waiting.delay(entry, host.now() + retry.delay(entry.failures))
+      const isDelayed = isFailure ? retry.failed : retry.returned
+      const due = host.now() + (isDelayed ? retry.delay(entry.failures) : 0)
+      this.#env.onFact({ _tag: "Back", queue: this.declaration.name, entry, how, due })
+      if (isDelayed) this.#waiting.delay(entry, due)
       else this.#takeBack(entry, deliveryLimit)
     }
     this.#trim()
@@ -231,9 +232,14 @@ export class Queue {
   }
 
   #handTo(consumer: Receiver, entry: Entry): void {
-    this.#unsettled.set(entry, consumer)
-    this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry })
+    this.#handOut(entry, consumer, consumer.client)
     consumer.deliver(entry)
+  }
+
+  #handOut(entry: Entry, consumer: Receiver | undefined, client: string): void {
+    entry.delivery = this.#env.nextId()
+    this.#unsettled.set(entry, consumer)
+    this.#env.onFact({ _tag: "HandedOut", queue: this.declaration.name, entry, client })
   }
 
   #takeBack(entry: Entry, deliveryLimit: number): void {
@@ -266,7 +272,7 @@ export class Queue {
     this.#gone(entry, reason)
     if (deadLetterExchange === undefined) return
     if (isAtLeastOnce) this.#letters.add([entry, reason])
-    else send(entry.message, reason, settings())
+    else send(entry, reason, settings())
   }
 
   #gone(entry: Entry, why: (Fact & { readonly _tag: "Gone" })["why"]): void {

@@ -3,6 +3,8 @@ import type { Entry } from "./Entry.ts"
 
 /** A consumer, as its queue sees it. */
 export interface Receiver {
+  /** The name of its client. */
+  readonly client: string
   readonly priority: number
   readonly hasRoom: () => boolean
   readonly deliver: (entry: Entry) => void

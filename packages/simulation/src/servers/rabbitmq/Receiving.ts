@@ -24,7 +24,8 @@ export const toMessage = (
   { content, deliveryTag, exchange, properties, redelivered, routingKey, table }: Delivery,
   fields: object
 ) => ({
-  content,
+  // Each delivery has its own bytes.
+  content: Buffer.from(new Uint8Array(content).buffer),
   fields: { deliveryTag, redelivered, exchange, routingKey, ...fields },
   properties: { ...properties, headers: table === undefined ? undefined : Fields.decode(table), table }
 })
@@ -34,7 +35,7 @@ export const make = (
   channel: Channel,
   answer: (arrive: () => void) => void,
   isOpen: () => boolean,
-  arrived: (message: object, delivery: Delivery) => void
+  arrived: (content: Buffer, delivery: Delivery) => void
 ): Ends => {
   const toClient = (arrive: () => void) => answer(() => isOpen() && arrive())
   let firstUnconfirmed = 1
@@ -42,7 +43,7 @@ export const make = (
     delivered: (consumerTag, delivery) =>
       toClient(() => {
         const message = toMessage(delivery, { consumerTag })
-        arrived(message, delivery)
+        arrived(message.content, delivery)
         channel.consumers.get(consumerTag)?.(message as unknown as Message) // It has the members that the adapter reads.
       }),
     returned: ({ content, exchange, properties, routingKey, table }) =>

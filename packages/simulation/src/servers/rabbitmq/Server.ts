@@ -14,7 +14,8 @@ import * as Faults from "./Faults.ts"
 import type { Entry } from "./Entry.ts"
 import type { Fact } from "./Fact.ts"
 import { Refusal } from "./Refusal.ts"
-import { type Ends, Session } from "./Session.ts"
+import type { Publication } from "./Message.ts"
+import { type Ends, Session, type Verdict } from "./Session.ts"
 import type { Type } from "./Settings.ts"
 import * as Version from "./Version.ts"
 import { Vhost } from "./Vhost.ts"
@@ -37,6 +38,8 @@ export interface Options {
   readonly latency?: number | undefined
   /** Receives what happens to messages. Default: nothing does. */
   readonly onFact?: ((fact: Fact) => void) | undefined
+  /** Decides about a publication before the rules do. Default: the rules decide about all. */
+  readonly verdict?: ((publication: Publication) => Verdict | undefined) | undefined
 }
 
 /** A frame on a channel, with the driver's name of its method. */
@@ -80,7 +83,8 @@ const defaults = (version: string) => ({
   channelMax: 2047,
   maxMessageSize: (Version.isAtLeast(version, "4.0.0") ? 16 : 128) * 1024 * 1024,
   latency: 1,
-  onFact: () => {}
+  onFact: () => {},
+  verdict: () => undefined
 })
 
 const isPersistent = ({ message }: Entry): boolean => message.properties.deliveryMode === 2
@@ -105,14 +109,24 @@ export class Server {
     this.vhost = new Vhost({ host, version: this.version, name: vhost, defaultQueueType, onFact })
   }
 
-  connect(user: string, ends: ConnectionEnds): Connection {
+  connect(user: string, client: string, ends: ConnectionEnds): Connection {
     const { host, settings, version, vhost } = this
-    const { frameMax, maxMessageSize } = settings
+    const { frameMax, maxMessageSize, verdict } = settings
     const peer: Peer = { ends, sessions: new Set(), waiting: [], isOpen: true, isBlocked: false }
     this.#peers.add(peer)
     return {
       open: (channel) => {
-        const session = new Session({ host, version, vhost, owner: peer, user, maxMessageSize, ends: channel })
+        const session = new Session({
+          host,
+          version,
+          vhost,
+          owner: peer,
+          user,
+          client,
+          maxMessageSize,
+          verdict,
+          ends: channel
+        })
         peer.sessions.add(session)
         return session
       },

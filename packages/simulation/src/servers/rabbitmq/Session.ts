@@ -18,7 +18,8 @@ import type { Queue } from "./Queue.ts"
 import { stripped } from "./Exchanges.ts"
 import { Refusal } from "./Refusal.ts"
 import type { Binding } from "./Routing.ts"
-import type { Flags, Publication, Vhost } from "./Vhost.ts"
+import type { Publication } from "./Message.ts"
+import type { Flags, Vhost } from "./Vhost.ts"
 
 /** The frames that the server sends on a channel without a request. */
 export interface Ends {
@@ -29,6 +30,9 @@ export interface Ends {
   readonly closed: (refusal: Refusal) => void
 }
 
+/** The end of a publication before the rules apply: a refusal, no queue for it, or a queue that rejects it. */
+export type Verdict = Refusal | "unrouted" | "rejected"
+
 interface Env {
   readonly host: Host
   readonly version: string
@@ -36,7 +40,10 @@ interface Env {
   /** The connection. */
   readonly owner: object
   readonly user: string
+  /** The name of the client. */
+  readonly client: string
   readonly maxMessageSize: number
+  readonly verdict: (publication: Publication) => Verdict | undefined
   readonly ends: Ends
 }
 
@@ -125,7 +132,7 @@ export class Session {
       priority = 0
     }: { consumerTag?: string | undefined; exclusive?: boolean | undefined; priority?: number | undefined }
   ) {
-    const { ends, owner, vhost } = this.#env
+    const { client, ends, owner, vhost } = this.#env
     const queue = vhost.queue(name, owner)
     const tag = consumerTag === "" ? `amq.ctag-${++this.#generated}` : consumerTag
     if (this.#consumers.has(tag)) throw new Refusal(530, `attempt to reuse consumer tag '${tag}'`)
@@ -135,6 +142,7 @@ export class Session {
     const limit = this.#prefetch
     const consumer: Consumer = {
       queue,
+      client,
       priority,
       unsettled: 0,
       hasRoom: () => this.isOpen && !this.isEnding && (limit === 0 || consumer.unsettled < limit),
@@ -165,7 +173,7 @@ export class Session {
   get(name: string, noAck: boolean): Delivery | undefined {
     const queue = this.#env.vhost.queue(name, this.#env.owner)
     this.#deliveries.sync(queue)
-    const entry = queue.get()
+    const entry = queue.get(this.#env.client)
     if (entry === undefined) return undefined
     const delivery = this.#deliveries.add({ entry, queue, consumer: undefined })
     if (noAck) this.ack(delivery.deliveryTag, false)
@@ -173,7 +181,7 @@ export class Session {
   }
 
   publish(publication: Publication, isMandatory: boolean): void {
-    const { ends, maxMessageSize, user, vhost } = this.#env
+    const { ends, maxMessageSize, user, verdict, vhost } = this.#env
     const { content, properties } = publication
     if (content.length > maxMessageSize)
       throw new Refusal(406, `message size ${content.length} is larger than configured max size ${maxMessageSize}`)
@@ -182,7 +190,12 @@ export class Session {
         406,
         `user_id property set to '${String(properties.userId)}' but authenticated user was '${user}'`
       )
-    const { isStored, targets } = vhost.publish(publication)
+    const found = verdict(publication)
+    if (found instanceof Refusal) throw found
+    const { isStored, targets } =
+      found === undefined
+        ? vhost.publish(publication)
+        : { isStored: found !== "rejected", targets: found === "rejected" ? 1 : 0 }
     if (targets === 0 && isMandatory) ends.returned(publication)
     if (this.#confirms) ends.confirmed(++this.#published, isStored)
   }

@@ -15,6 +15,7 @@ import * as Exchanges from "./Exchanges.ts"
 import * as Fields from "./Fields.ts"
 import * as Message from "./Message.ts"
 import * as Policies from "./Policies.ts"
+import type { Entry } from "./Entry.ts"
 import type { Declaration, Fact } from "./Fact.ts"
 import { Queue } from "./Queue.ts"
 import { Refusal } from "./Refusal.ts"
@@ -28,15 +29,6 @@ export interface Flags {
   readonly exclusive?: boolean
   readonly autoDelete?: boolean
   readonly arguments: Fields.Table
-}
-
-/** A message on its way into an exchange. */
-export interface Publication {
-  readonly exchange: string
-  readonly routingKey: string
-  readonly properties: Message.Properties
-  readonly table: Buffer | undefined
-  readonly content: Buffer
 }
 
 interface Env {
@@ -146,7 +138,7 @@ export class Vhost {
       onFact,
       nextId: () => ++this.#entries,
       settings: () => this.settingsOf(declaration),
-      send: (message, reason, settings) => this.#deadLetter(message, declaration.name, reason, settings),
+      send: (entry, reason, settings) => this.#deadLetter(entry, declaration.name, reason, settings),
       expire: () => this.deleteQueue(declaration.name)
     })
     this.queues.set(declaration.name, queue)
@@ -170,7 +162,8 @@ export class Vhost {
   }
 
   /** Publishes a message. Returns how many queues it reached, and whether all of them have stored it. */
-  publish({ content, exchange, properties, routingKey, table }: Publication) {
+  publish(publication: Message.Publication) {
+    const { content, exchange, properties, routingKey, table } = publication
     this.exchanges.check(exchange)
     Equivalence.checkExpiration(properties.expiration)
     const headers = table === undefined ? {} : Fields.decode(table)
@@ -186,26 +179,26 @@ export class Vhost {
       firstDeath: undefined,
       lastDeath: undefined
     }
-    const targets = this.#route(exchange, [...keys, ...textsOf(headers["BCC"])], headers)
-    const stored = targets.map((queue) => queue.publish(message))
+    const targets = this.route(exchange, [...keys, ...textsOf(headers["BCC"])], headers)
+    const stored = targets.map((queue) => queue.publish(message, { _tag: "Published", publication }))
     return { targets: targets.length, isStored: stored.every(Boolean) }
   }
 
   /** The queues that an exchange passes a message to. */
-  #route(...request: Parameters<Exchanges.Exchanges["route"]>): ReadonlyArray<Queue> {
+  route(...request: Parameters<Exchanges.Exchanges["route"]>): ReadonlyArray<Queue> {
     return this.exchanges.route(...request).flatMap((name) => this.queues.get(name) ?? [])
   }
 
-  #deadLetter(message: Message.Message, from: string, reason: Message.Reason, settings: Settings.Settings): boolean {
+  #deadLetter(entry: Entry, from: string, reason: Message.Reason, settings: Settings.Settings): boolean {
     const { deadLetterExchange: exchange, deadLetterRoutingKey: key } = settings
     if (exchange === undefined || !this.exchanges.has(exchange)) return false
-    const dead = Message.dies(message, from, reason, Math.floor(this.#env.host.now() / 1000))
+    const dead = Message.dies(entry.message, from, reason, Math.floor(this.#env.host.now() / 1000))
     const letter: Message.Message = { ...dead, exchange, routingKeys: key === undefined ? dead.routingKeys : [key] }
     const headers = letter.table === undefined ? {} : Fields.decode(letter.table)
-    const targets = this.#route(exchange, letter.routingKeys, headers)
+    const targets = this.route(exchange, letter.routingKeys, headers)
     // Of an automatic cycle, nothing is left.
     const open =
       reason === "rejected" ? targets : targets.filter((queue) => !Message.isCycle(letter, queue.declaration.name))
-    return targets.length > 0 && open.map((queue) => queue.publish(letter)).every(Boolean)
+    return targets.length > 0 && open.map((queue) => queue.publish(letter, { _tag: "GivenUp", entry })).every(Boolean)
   }
 }

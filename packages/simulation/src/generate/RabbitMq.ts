@@ -1,0 +1,38 @@
+/** Draws a RabbitMQ server, and how the adapter uses it. */
+import type { RabbitMq, Scenario, Version } from "../Scenario.ts"
+import * as Draw from "../world/Draw.ts"
+
+/** The retries' delay of a version, if there are retries and all have the same. */
+const delayOf = ({ backoff, maxAge, maxAttempts }: Version): number =>
+  maxAttempts > 1 && maxAge === undefined && backoff.length === 1 ? backoff[0]! : 0
+
+/** Whether a queue can keep the delays of all versions. */
+const isNative = ({ versions: [first, ...others] }: Scenario): boolean =>
+  first !== undefined && delayOf(first) > 0 && others.every((other) => delayOf(other) === delayOf(first))
+
+/** Milliseconds above which a wait has too many rounds. */
+const longest = 60_000
+
+/** Whether all waits are short, by all clocks. */
+const isShort = ({ processes, sendings, versions }: Scenario): boolean =>
+  [
+    ...sendings.map(({ delay }) => delay),
+    ...versions.flatMap(({ backoff }) => backoff),
+    ...processes.flatMap(({ clock }) => [clock.offset, ...clock.jumps.map(({ by }) => by)])
+  ].every((millis) => Math.abs(millis) <= longest)
+
+const topologies = ["auto", "auto", "ladder", "levels", "perMessageTtl", "perDelayQueue"] as const
+
+/** The server of a scenario. It has its own random numbers. */
+export const of = (scenario: Scenario): RabbitMq => {
+  const { chance, pick } = Draw.sequence(scenario.seed + 0x51c0_77e3)
+  const version = pick(["3.10.8", "4.0.5", "4.3.6"] as const)
+  if (version === "4.3.6" && isNative(scenario) && chance(0.5))
+    return { version, queueType: "quorum", topology: "native" }
+  return {
+    version,
+    queueType: chance(0.8) ? "quorum" : "classic",
+    topology: pick(isShort(scenario) ? [...topologies, "waitLoop"] : topologies),
+    ...(chance(0.15) ? { adopted: pick(["quorum", "classic"] as const) } : {})
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Writes the facts of a simulated RabbitMQ into the history. A message stays the same copy while a delay moves it through other
+ * queues, and when its process replaces it without a settlement.
+ */
+import type { Delivery, Fact as Recorded } from "../History.ts"
+import type { Entry } from "../servers/rabbitmq/Entry.ts"
+import type { Fact } from "../servers/rabbitmq/Fact.ts"
+import type { Publication } from "../servers/rabbitmq/Message.ts"
+import type { Vhost } from "../servers/rabbitmq/Vhost.ts"
+import { keyOf, taleOf } from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+import * as Homes from "./Homes.ts"
+import * as Parcels from "./Parcels.ts"
+
+/** The process that has published a message, and the delivery that it was made of; `undefined` for a send. */
+export interface Purpose {
+  readonly process: string
+  readonly of: Delivery | undefined
+  /** Whether it only replaces the message of that delivery, and serves no settlement. */
+  readonly replaces: boolean
+}
+
+/** The part of a purpose that histories have. */
+type Source = Pick<Stored, "process" | "of" | "replaces">
+
+const none: Source = { process: undefined, of: undefined }
+
+/** An entry as the history has it. */
+interface Known {
+  readonly copy: number
+  readonly key: number
+  /** The queue that has the entry, and that which it is for. */
+  readonly at: string
+  readonly home: string
+  /** The origin of its copy. */
+  readonly source: Source
+}
+
+const isAtHome = ({ at, home }: Known): boolean => at === home
+
+/** Why a message has left its home, in the terms of histories. */
+const reasons = {
+  settled: "settled",
+  purged: "purged",
+  deleted: "deleted",
+  delivery_limit: "backstop",
+  expired: "forgotten",
+  rejected: "forgotten",
+  maxlen: "forgotten"
+} as const
+
+/** The copies of entries. */
+const copiesOf = ({ now, number, record }: World, vhost: () => Vhost) => {
+  const known = new WeakMap<Entry, Known>()
+  /** Entries that another one continues, and the process that has made it; none if a queue has. */
+  const continued = new Map<Entry, string | undefined>()
+
+  const keep = (entry: Entry, at: string, source: Source, isNative = false): void => {
+    const parcel = Parcels.from(entry.message)
+    const { delay, home: queue } = Homes.wayFrom(vhost(), at, entry.message)
+    const [copy, key, due] = [number(), keyOf(parcel), now() + delay]
+    known.set(entry, { copy, key, at, home: queue, source })
+    const { of, process, replaces = false } = source
+    const tale = taleOf(parcel.metadata)
+    record({ _tag: "Stored", copy, key, queue, due, process, of, replaces, native: isNative, ...tale })
+  }
+
+  return {
+    keep,
+    of: (entry: Entry | undefined): Known | undefined => entry && known.get(entry),
+    isContinued: (entry: Entry): boolean => continued.has(entry),
+    /** Continues a copy in another entry; false if there is one already. */
+    goesOn: (from: Entry | undefined, entry: Entry, at: string, process?: string): boolean => {
+      const former = from && known.get(from)
+      if (from === undefined || former === undefined || continued.has(from)) return false
+      continued.set(from, process)
+      known.set(entry, { ...former, at })
+      return true
+    },
+    /** The process of an entry has lost it after it was replaced: now there are two. */
+    split: (entry: Entry, one: Known): void => {
+      const process = continued.get(entry)
+      continued.delete(entry)
+      keep(entry, one.at, isAtHome(one) ? { process, of: entry.delivery, replaces: true } : one.source)
+    }
+  }
+}
+
+/** Listens to a server. `now` is its clock. */
+export const make = (
+  world: World,
+  now: () => number,
+  vhost: () => Vhost,
+  purposeOf: (publication: Publication) => Purpose | undefined
+) => {
+  const { record } = world
+  const copies = copiesOf(world, vhost)
+  const delivered = new Map<Delivery, Entry>()
+
+  const published = (entry: Entry, queue: string, purpose: Purpose | undefined): void => {
+    const from = purpose?.of === undefined || !purpose.replaces ? undefined : delivered.get(purpose.of)
+    const former = copies.of(from)
+    const wasAtHome = former === undefined || isAtHome(former)
+    if (!copies.goesOn(from, entry, queue, purpose?.process))
+      return copies.keep(entry, queue, wasAtHome ? (purpose ?? none) : former.source)
+    const { copy, key } = copies.of(entry)!
+    if (wasAtHome) record({ _tag: "Back", copy, key, delivery: purpose?.of, due: world.now(), why: "asked" })
+  }
+
+  const stored = ({ entry, origin, queue }: Of<"Stored">): void => {
+    if (origin._tag === "Published") return published(entry, queue, purposeOf(origin.publication))
+    const former = copies.of(origin.entry)
+    const isOnItsWay = former !== undefined && !isAtHome(former)
+    if (!isOnItsWay || !copies.goesOn(origin.entry, entry, queue)) copies.keep(entry, queue, none, true)
+  }
+
+  /** Records what happens to a copy at its home. */
+  const changed = (fact: Exclude<Fact, { readonly _tag: "Stored" }>, { copy, home: queue, key }: Known): void => {
+    const { delivery, failures } = fact.entry
+    const about = { copy, key, delivery }
+    // What replaces it from now on is another copy.
+    if (fact._tag !== "HandedOut") delivered.delete(delivery)
+    switch (fact._tag) {
+      case "HandedOut":
+        return record({ _tag: "HandedOut", ...about, queue, process: fact.client, count: failures + 1 })
+      case "Back": {
+        const due = world.now() + Math.max(0, fact.due - now())
+        return record({ _tag: "Back", ...about, due, why: fact.how === "ended" ? "connection" : "asked" })
+      }
+      case "Gone": {
+        const settled = fact.why === "settled" ? {} : undelivered
+        return record({ _tag: "Gone", ...about, queue, why: reasons[fact.why], ...settled })
+      }
+    }
+  }
+
+  return (fact: Fact): void => {
+    if (fact._tag === "Stored") return stored(fact)
+    const { entry } = fact
+    const one = copies.of(entry)!
+    if (fact._tag === "HandedOut") delivered.set(entry.delivery, entry)
+    if (copies.isContinued(entry)) return fact._tag === "Back" ? copies.split(entry, one) : undefined
+    // A queue gives it up when its delay is over.
+    if (isAtHome(one) || (fact._tag === "Gone" && fact.why !== "expired")) changed(fact, one)
+  }
+}
+
+const undelivered = { delivery: undefined }
+
+type Stored = Extract<Recorded, { readonly _tag: "Stored" }>
+
+type Of<Tag extends Fact["_tag"]> = Extract<Fact, { readonly _tag: Tag }>
