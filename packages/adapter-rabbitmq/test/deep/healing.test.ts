@@ -94,7 +94,9 @@ const act = (activity: Activity, broker: Broker.Service, queue: string, books: B
     if (activity === "an idle consumer") return yield* Effect.never
     if (activity === "a redrive") {
       const letters = yield* DeadLetters.make(`${queue}.dlq`)
-      return yield* Effect.forever(Effect.andThen(Effect.ignore(letters.redrive({ to: queue, rate: 40 })), Effect.sleep(50)))
+      return yield* Effect.forever(
+        Effect.andThen(Effect.ignore(letters.redrive({ to: queue, rate: 40 })), Effect.sleep(50))
+      )
     }
     for (let number = 0; ; number++) {
       yield* Effect.forkScoped(publish(broker, queue, `m${number}`, books))
