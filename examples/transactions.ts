@@ -15,7 +15,7 @@ const db = new DatabaseSync(file, { timeout: 5000 })
 db.exec("CREATE TABLE payment (id TEXT PRIMARY KEY)")
 const rows = () => db.prepare("SELECT id FROM payment").all().length
 
-// better-sqlite3, Drizzle, Kysely and Knex have such a function.
+// Drizzle, Kysely and Knex have such a function.
 const transaction = (body: () => void): void => {
   db.exec("BEGIN IMMEDIATE")
   try {

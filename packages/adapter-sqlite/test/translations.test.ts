@@ -88,16 +88,6 @@ describe("toBrokerError", () => {
     assert.strictEqual(error.remedy === undefined, reason === "ConnectionLost")
   })
 
-  it.each([
-    ["SQLITE_BUSY", "Throttled"],
-    ["SQLITE_BUSY_SNAPSHOT", "Throttled"],
-    ["SQLITE_READONLY_DBMOVED", "AccessRefused"],
-    ["SQLITE_IOERR_WRITE", "ConnectionLost"]
-  ] as const)("the name %s of another driver is %s", (code, reason) => {
-    const cause = Object.assign(new Error("no"), { code })
-    assert.strictEqual(toBrokerError(cause, { operation: "within" }).reason, reason)
-  })
-
   it("names the file that cannot be opened", () =>
     assert.strictEqual(toBrokerError(new Error("no"), { operation: "open", path: "./q.db" }).detail, "./q.db: no"))
 

@@ -51,22 +51,9 @@ const meanings: Readonly<Record<number, Meaning>> = {
 
 const unclear: Pick<Meaning, "reason"> = { reason: "ConnectionLost" }
 
-/** Names that other drivers have for result codes that a statement in a program's transaction can have. */
-const names: Readonly<Record<string, number>> = {
-  SQLITE_BUSY: 5,
-  SQLITE_LOCKED: 6,
-  SQLITE_READONLY: 8,
-  SQLITE_CORRUPT: 11,
-  SQLITE_FULL: 13,
-  SQLITE_TOOBIG: 18
-}
-
-/** Returns SQLite's primary result code; `undefined` for any other error. Extended names add a word, as in `SQLITE_BUSY_SNAPSHOT`. */
-const codeOf = (cause: unknown): number | undefined => {
-  if (!(cause instanceof Error)) return undefined
-  if ("errcode" in cause && typeof cause.errcode === "number") return cause.errcode & 0xff
-  return "code" in cause ? names[String(cause.code).split("_", 2).join("_")] : undefined
-}
+/** Returns SQLite's primary result code; `undefined` for any other error. */
+const codeOf = (cause: unknown): number | undefined =>
+  cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number" ? cause.errcode & 0xff : undefined
 
 /** Whether another process holds the lock. */
 export const isLocked = (cause: unknown): boolean => [5, 6].includes(codeOf(cause) ?? 0)

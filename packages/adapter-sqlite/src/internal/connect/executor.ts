@@ -1,15 +1,15 @@
 /**
  * Runs statements in a program's own transaction, which it recognises by its shape: no library is imported.
  *
- * - `node:sqlite`, better-sqlite3: the connection, between BEGIN and COMMIT. Synchronous.
- * - Drizzle on better-sqlite3: its transaction, by the connection inside. Synchronous.
+ * - `node:sqlite`: the connection, between BEGIN and COMMIT. Synchronous.
+ * - Drizzle: its transaction, by the connection inside. Synchronous.
  * - Kysely, Knex: their transactions. Asynchronous.
  */
 import * as Predicate from "effect/Predicate"
 
 export type Value = string | number | null | Uint8Array
 
-type Rows = ReadonlyArray<unknown>
+export type Rows = ReadonlyArray<object>
 
 export interface Executor {
   /** A connection that outlives the transaction; `undefined`: only the transaction is known. */
@@ -24,11 +24,13 @@ interface Statement {
   readonly all: (...values: ReadonlyArray<Value>) => Rows
 }
 
-/** A connection of `node:sqlite`, which has `isTransaction`, or of better-sqlite3. A closed one may throw for `isTransaction`. */
+/**
+ * A connection of `node:sqlite`, which has `isTransaction` and throws for it when closed, or of better-sqlite3, which has
+ * `inTransaction`: it is recognised for the error that says why it is refused.
+ */
 interface Connection {
   readonly prepare: (sql: string) => Statement
   readonly isOpen?: boolean
-  readonly open?: boolean | (() => void)
   readonly isTransaction?: boolean
   readonly inTransaction?: boolean
 }
@@ -67,10 +69,7 @@ const prepared = (connection: Connection, sql: string): Statement => {
 
 const ofConnection = (connection: Connection): Executor => ({
   connection,
-  isOpen: () =>
-    connection.isOpen !== false &&
-    connection.open !== false &&
-    (connection.isTransaction === true || connection.inTransaction === true),
+  isOpen: () => connection.isOpen !== false && (connection.isTransaction === true || connection.inTransaction === true),
   all: (sql, values) => {
     try {
       return prepared(connection, sql).all(...values)

@@ -1,7 +1,9 @@
-/** Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this file. */
+/**
+ * Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this file
+ * and of this copy of SQLite.
+ */
 import { BrokerError, OptionKind } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
 import * as Executor from "./executor.ts"
 import { checkVersion } from "./schema.ts"
@@ -11,13 +13,13 @@ import type { Store } from "./store.ts"
 export type Run = (
   sql: string,
   values: ReadonlyArray<Executor.Value>
-) => Effect.Effect<ReadonlyArray<unknown>, BrokerError.BrokerError>
+) => Effect.Effect<Executor.Rows, BrokerError.BrokerError>
 
 /** The error of a value that is no open transaction of the file. */
 const unsupported = (context: Context, detail: string, remedy: string, cause?: unknown): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqlite", reason: "Unsupported", ...context, detail, remedy, cause })
 
-const libraries = "node:sqlite, better-sqlite3, Drizzle on better-sqlite3, Kysely or Knex"
+const libraries = "node:sqlite, or of Drizzle, Kysely or Knex on node:sqlite"
 
 const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
   unsupported(
@@ -62,24 +64,42 @@ const runner =
       }
     })
 
-const mainFile = (rows: ReadonlyArray<unknown>): string => {
-  const main = rows.find((row) => Predicate.hasProperty(row, "name") && row.name === "main")
-  return Predicate.hasProperty(main, "file") ? String(main.file) : ""
-}
+/** The values of all rows. A library may have changed the names of the columns, or return a row as an array. */
+const valuesOf = (rows: Executor.Rows): ReadonlyArray<ReadonlyArray<unknown>> => rows.map((row) => Object.values(row))
 
-/** Fails if the transaction is of another file, or the file of a newer adapter. */
+/**
+ * The statements that identify a copy of SQLite: its sources, and how it was compiled. They do not read the file. Copies in a process
+ * do not see each other's locks, and overwrite each other's commits: https://www.sqlite.org/howtocorrupt.html, 2.2.1.
+ */
+const identity = ["SELECT sqlite_source_id()", "PRAGMA compile_options"]
+
+const otherCopy = (context: Context): BrokerError.BrokerError =>
+  unsupported(
+    context,
+    "the transaction is of another copy of SQLite, such as that of better-sqlite3, and the two copies would overwrite each other's commits",
+    `Open the file only with node:sqlite: see "Effects once on one machine" in the README of @requeue/adapter-sqlite`
+  )
+
+/** Fails if the transaction is of another copy of SQLite or another file, or the file of a newer adapter. */
 const check = (
   executor: Executor.Executor,
   context: Context,
   { connected, isAt, settings }: Store
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    yield* Effect.try({
-      try: () => checkVersion(connected(), context.operation),
+    const ours = yield* Effect.try({
+      try: () => {
+        checkVersion(connected(), context.operation)
+        return identity.map((sql) => String(valuesOf(connected().prepare(sql).all())))
+      },
       catch: (cause) => toBrokerError(cause, context)
     })
-    const databases = yield* runner(executor, (cause) => ended(context, cause))("PRAGMA database_list", [])
-    const file = mainFile(databases)
+    const run = runner(executor, (cause) => ended(context, cause))
+    for (const [index, sql] of identity.entries()) {
+      if (String(valuesOf(yield* run(sql, []))) !== ours[index]) return yield* otherCopy(context)
+    }
+    const main = valuesOf(yield* run("PRAGMA database_list", [])).find(([, name]) => name === "main")
+    const file = String(main?.[2] ?? "")
     if (isAt(file)) return
     return yield* unsupported(
       context,
