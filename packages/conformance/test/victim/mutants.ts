@@ -16,6 +16,8 @@ const lostAnswer = "that the broker never answers"
 
 const single = (failure: string) => `a publish ${failure} ends, and is reported as failed unless the message is stored`
 const many = (failure: string) => `a batch with a publish ${failure} reports for each entry whether it is stored`
+const endsAlways = (failure: string) =>
+  `the settlement of a dead letter's copy ${failure} ends, although its subscription has ended`
 
 export const patches: ReadonlyArray<Patch> = [
   ...[
@@ -239,12 +241,16 @@ export const patches: ReadonlyArray<Patch> = [
       text: "      publish,\n      subscribe:",
       replacement: "      publish: (messages) => Effect.ignore(publish(messages)),\n      subscribe:"
     })),
-  ...failing([refused], (failure) => `an ack ${failure} is settled in the end, without a second run`, {
-    name: "never ends a settlement that is refused",
+  ...[
+    `an ack ${refused} is settled in the end, without a second run`,
+    ...[refused, lostRequest, lostAnswer].map(endsAlways)
+  ].map((kills) => ({
+    name: "never ends a settlement that fails",
+    kills,
     file: "victim/subscription.ts",
     text: "Effect.match(carryOut(request, queue, process), {",
     replacement: "Effect.match(Effect.catch(carryOut(request, queue, process), () => Effect.never), {"
-  }),
+  })),
   ...failing(
     [refused, lostRequest, lostAnswer],
     (failure) => `a receive ${failure} is followed by others, and loses nothing`,
