@@ -49,10 +49,18 @@ const rooms = [
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
   // A checker that shared code with the core would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
-  // A kind of worlds in which the adapter itself runs.
+  // Kinds of worlds in which the adapter itself runs.
   {
     files: /^packages\/simulation\/src\/sqs\//,
     may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-sqs(\/driver)?$)/
+  },
+  {
+    files: /^packages\/simulation\/src\/nsq\//,
+    may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-nsq(\/driver)?$)/
+  },
+  {
+    files: /^packages\/simulation\/src\/rabbitmq\//,
+    may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-rabbitmq(\/driver)?$)/
   },
   {
     files: /^packages\/simulation\/src\//,

@@ -10,10 +10,11 @@ export const read = (bytes: Buffer): Parcel => {
     return { body: bytes, headers: {}, metadata: undefined, nonce: undefined }
   }
   const end = 6 + bytes.readUInt16BE(4)
+  // Cast, because only the adapter and this file write envelopes.
   const { h: headers = {}, m } = JSON.parse(bytes.toString("utf8", 6, end)) as {
     readonly m: unknown
     readonly h?: Parcel["headers"]
-  } // the envelope
+  }
   return { body: bytes.subarray(end), headers, metadata: JSON.stringify(m), nonce: undefined }
 }
 

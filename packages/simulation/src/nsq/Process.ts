@@ -57,7 +57,7 @@ export const within = (world: World, machine: Machine, network: Network, { arriv
         if (!isAlive()) return
         network.request(url, method, path, caller(from)).then(
           (response) => perform(() => resolve(response)),
-          (error) => perform(() => reject(error))
+          (error: Error) => perform(() => reject(error))
         )
       })
   }

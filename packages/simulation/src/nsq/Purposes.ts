@@ -10,7 +10,7 @@ import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
 
 /** A delivery as the connection that received it names it. */
-export interface Named {
+interface Named {
   readonly clientId: string
   readonly id: string
   readonly attempts: number

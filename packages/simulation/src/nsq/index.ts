@@ -12,7 +12,7 @@ import type * as Store from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
-import * as Patience from "./Patience.ts"
+import * as IdleChecks from "./IdleChecks.ts"
 import * as Process from "./Process.ts"
 import * as Purposes from "./Purposes.ts"
 import * as Servers from "./Servers.ts"
@@ -67,7 +67,7 @@ export const make = (world: World): Model => {
   const { draw, scenario } = world
   const names = draw.chance("daemons", chances.twoNsqd) ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const purposes = Purposes.make(world)
-  const { patient, wakeAll } = Patience.make(world)
+  const { clockOf, wakeAll } = IdleChecks.make(world)
   const { all, lookupd, network } = Servers.make(world, names, purposes, wakeAll)
   const options: NsqOptions.Options = {
     messageTimeout: scenario.lease,
@@ -99,7 +99,7 @@ export const make = (world: World): Model => {
           ...service,
           subscribe: (request) =>
             Effect.updateService(service.subscribe(request), Clock.Clock, (clock) =>
-              patient(machine, clock, isIdle(request.queue))
+              clockOf(machine, clock, isIdle(request.queue))
             ),
           numberOf
         }))

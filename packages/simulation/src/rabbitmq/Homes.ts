@@ -14,7 +14,7 @@ export interface Way {
 const homes: ReadonlySet<string> = new Set(["work", "work.dlq"])
 
 /** Whether a queue is the home of messages. */
-export const isHome = (queue: string): boolean => homes.has(queue)
+const isHome = (queue: string): boolean => homes.has(queue)
 
 type Routed = Pick<Message, "properties" | "routingKeys" | "table">
 

@@ -74,24 +74,35 @@ const versionOf = ({ prepare }: Connection): number => {
   }
 }
 
+/**
+ * Follows the file and its log at a path. Another process may remove the log if a program of this process has closed the file with
+ * another library: that ends the locks of the whole process. https://www.sqlite.org/howtocorrupt.html
+ */
+const follow = (path: string, driver: Driver) => {
+  const isFile = path !== memory
+  let file = isFile ? driver.identity(path) : undefined
+  let log = isFile ? driver.logIdentity(path) : undefined
+  return {
+    /** Whether the path still leads to the open file and log. */
+    isInPlace: () => !isFile || (driver.identity(path) === file && driver.logIdentity(path) === log),
+    isAt: (other: string) => file !== undefined && driver.identity(other) === file,
+    /** The file was opened again. Returns whether it is another one. */
+    opened: () => {
+      const before = file
+      ;[file, log] = isFile ? [driver.identity(path), driver.logIdentity(path)] : []
+      return file !== before
+    }
+  }
+}
+
 const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, settings, timers }: Options): File => {
   const { path } = settings
-  const isFile = path !== memory
   const context = { operation: "open", path }
-  const identify = (): string | undefined => (isFile ? driver.identity(path) : undefined)
+  const { isAt, isInPlace, opened } = follow(path, driver)
   let current: Connection | BrokerError.BrokerError = first
-  const identifyLog = (): string | undefined => (isFile ? driver.logIdentity(path) : undefined)
-  let identity = identify()
-  let log = identifyLog()
   let generation = 0
   let unwatch: (() => void) | undefined
   let reconnecting: Timers.Timer | undefined
-
-  /**
-   * Whether the path still leads to the open file and log. Another process may remove the log if a program of this process has
-   * closed the file with another library: that ends the locks of the whole process. https://www.sqlite.org/howtocorrupt.html
-   */
-  const isInPlace = (): boolean => identify() === identity && identifyLog() === log
 
   const beat = (connection: Connection): void => {
     if (!isInPlace()) return reopen()
@@ -103,7 +114,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
   }
 
   const watch = (connection: Connection): void => {
-    if (!isFile) return
+    if (path === memory) return
     unwatch = Changes.watch({
       path,
       driver,
@@ -135,10 +146,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
       return fail(cause)
     }
     onState("up")
-    const before = identity
-    identity = identify()
-    log = identifyLog()
-    if (identity !== before) generation++
+    if (opened()) generation++
     watch(current)
     onChange()
   }
@@ -153,7 +161,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
     },
     reopen,
     generation: () => generation,
-    isAt: (other) => identity !== undefined && driver.identity(other) === identity,
+    isAt,
     close: () => {
       timers.cancel(reconnecting)
       disconnect(toBrokerError(new Error("the broker was closed"), context))

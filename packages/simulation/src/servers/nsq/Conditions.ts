@@ -6,7 +6,7 @@ import type { Command } from "./Commands.ts"
 export interface Caller {
   /** The name of the connection in nsqd's statistics; `undefined` for a request. */
   readonly clientId: string | undefined
-  /** What the client does there, such as `consume orders`. */
+  /** The client's activity there, such as `consume orders`. */
   readonly purpose: string
 }
 

@@ -20,7 +20,7 @@ import type { Frame } from "./Outbox.ts"
 import * as Wire from "./Wire.ts"
 
 /** The client's end of a connection. */
-export interface Link {
+interface Link {
   readonly write: (command: Command) => void
   /** Closes the connection after what was written. */
   readonly end: () => void
@@ -32,7 +32,7 @@ export interface Link {
 }
 
 /** Events on the client's end. */
-export interface Ends {
+interface Ends {
   readonly arrived: (frame: Frame) => void
   /** nsqd, or the network, has closed the connection. Not called after `drop`. */
   readonly closed: () => void
@@ -100,6 +100,7 @@ export const make = (
     return found
   }
 
+  // Long, because both directions share how a connection breaks.
   const connect: Network["connect"] = (address, ends, caller) => {
     if (unreachable.has(address)) return undefined
     const nsqd = nodes.get(address)

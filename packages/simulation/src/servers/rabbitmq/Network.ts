@@ -4,7 +4,7 @@ import * as Line from "./Line.ts"
 import type { Server } from "./Server.ts"
 
 /** The ends of a connection, which learn that it is broken. */
-export interface Ends {
+interface Ends {
   readonly server: () => void
   readonly client: () => void
 }

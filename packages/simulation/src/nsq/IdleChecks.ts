@@ -1,5 +1,5 @@
 /**
- * Patience: regular checks of consumers that find nothing are left out, or a world would consist of little else.
+ * Idle checks: regular checks of consumers that find nothing are left out, or a world would consist of little else.
  *
  * | check | what it may find |
  * | --- | --- |
@@ -19,15 +19,15 @@ const interval = { turns: 50, requests: 2000 }
 const longest = { turns: 10_000, requests: 60_000 }
 
 /** The checks of a world. */
-export interface Patience {
+export interface IdleChecks {
   /** A clock on which checks pause while nothing waits, until something does. */
-  readonly patient: (machine: Machine, clock: Clock.Clock, isIdle: () => boolean) => Clock.Clock
+  readonly clockOf: (machine: Machine, clock: Clock.Clock, isIdle: () => boolean) => Clock.Clock
   /** A message may wait now. */
   readonly wakeAll: () => void
 }
 
 /** No check pauses. */
-export const make = (world: World): Patience => {
+export const make = (world: World): IdleChecks => {
   const sleepers = new Set<() => void>()
 
   const woken = ({ perform }: Machine): Effect.Effect<void> =>
@@ -41,8 +41,13 @@ export const make = (world: World): Patience => {
     })
 
   return {
-    patient: (machine, clock, isIdle) => ({
-      ...clock,
+    clockOf: (machine, clock, isIdle) => ({
+      currentTimeMillis: clock.currentTimeMillis,
+      currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+      currentTimeNanos: clock.currentTimeNanos,
+      currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
       sleep: (duration) =>
         Effect.suspend(() => {
           const millis = Duration.toMillis(duration)
