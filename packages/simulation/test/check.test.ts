@@ -569,6 +569,24 @@ describe("early", () => {
     expect(broken(tell(undefined), world)).toContain("early")
   })
 
+  it("a failed extension may still arrive on SQS, and then replaces the delay of a retry", () => {
+    const tell = (call: string) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.say({ _tag: "Fault", site: `cut a1 ${call} work 1`, kind: "cut" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.wait(500)
+      story.back(delivery, "lease")
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const world = Story.scenario({ kind: "sqs" })
+    expect(broken(tell("hide"), world)).not.toContain("early")
+    expect(broken(tell("send"), world)).toContain("early")
+  })
+
   it("a delivery that the broker makes during the delay of a retry replaces the delay by its lease", () => {
     const tell = (story: Story.Story) => {
       const { copy, delivery } = first(story)

@@ -136,6 +136,8 @@ export interface ProcessLife {
   draining: Seen<"Draining"> | undefined
   drained: Seen<"Drained"> | undefined
   killed: Seen<"Killed"> | undefined
+  /** Whether one of its extensions on SQS failed, and may still arrive. */
+  extendsLate: boolean
   readonly frozen: Array<Seen<"Frozen">>
   readonly credits: Array<Seen<"Credit">>
   readonly deliveries: Array<DeliveryLife>

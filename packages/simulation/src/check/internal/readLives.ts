@@ -24,6 +24,11 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       if (life !== undefined && life.disconnected < 0) life.disconnected = index
     }
   }
+  const fail = (site: string): void => {
+    const [, name = "", call] = site.split(" ")
+    const process = processes.get(name)
+    if (process !== undefined && call === "hide") process.extendsLate = true
+  }
   let calm: Lives["calm"]
   let end: Lives["end"]
 
@@ -62,6 +67,8 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return
       case "Frozen":
         return void processOf(entry.process).frozen.push({ index, entry })
+      case "Fault":
+        return fail(entry.site)
       case "Credit":
         return void processOf(entry.process).credits.push({ index, entry })
       case "Arrived":
@@ -101,7 +108,6 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "Health":
       case "Operates":
       case "Operated":
-      case "Fault":
       case "Defect":
     }
   })

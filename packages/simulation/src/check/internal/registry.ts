@@ -38,6 +38,7 @@ const newProcess = (name: string, plan: Process | undefined): ProcessLife => ({
   draining: undefined,
   drained: undefined,
   killed: undefined,
+  extendsLate: false,
   frozen: [],
   credits: [],
   deliveries: [],

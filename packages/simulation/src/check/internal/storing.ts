@@ -60,22 +60,25 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
   }
 
   const back = (seen: Seen<"Back">): void => {
-    const { delivery, key, why } = seen.entry
+    const { at, delivery, due, key, why } = seen.entry
     const copy = copyOf(seen.entry.copy, key)
     copy.backs.push(seen)
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
-    // A client that ends returns unchanged what it could not settle: what was refused, and what has no answer yet.
+    // A client that ends returns unchanged, at once, what it could not settle: what was refused, and what has no answer yet.
     const isUnsettled = settling !== undefined && settling.fate !== "taken" && settling.fate !== "lost"
-    if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
+    const isAtOnce = why === "asked" && due <= at
+    if (isAtOnce && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
     } else if ((why === "restart" && familyOf(scenario) === "lossy") || (why === "lease" && isOpen(life))) {
       copy.bound = copy.written
     } else if (why === "lease" && familyOf(scenario) === "lease") {
-      if (copy.bound !== undefined && isDuring(life, copy.bound)) copy.bound = copy.written
+      // SQS accepts a late extension until it delivers the message again, even after a retry.
+      const isReplaced = copy.bound !== undefined && (life?.process.extendsLate === true || isDuring(life, copy.bound))
+      if (isReplaced) copy.bound = copy.written
     }
   }
 
