@@ -45,7 +45,11 @@ export const subscribe = (
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
     const scope = yield* Effect.scope
     // What is not stored when the subscription ends is withdrawn: the original is redelivered.
-    const scoped = { ...dependencies, fork: (effect: Effect.Effect<unknown>) => fork(Effect.forkIn(effect, scope)) }
+    // Started immediately, or copies of one call would not leave in one turn and share commands.
+    const scoped = {
+      ...dependencies,
+      fork: (effect: Effect.Effect<unknown>) => fork(Effect.forkIn(effect, scope, { startImmediately: true }))
+    }
     const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, duplicates, scoped)
 
     const onDelivery = (delivery: Delivery.Delivery): void => {

@@ -39,7 +39,7 @@ const replacer =
 
 /** Forks into the subscription: a copy that is not stored when it ends is withdrawn, and the original is redelivered. */
 const scopedFork = (fork: WaitLoop.Dependencies["fork"]): Effect.Effect<typeof fork, never, Scope.Scope> =>
-  Effect.map(Effect.scope, (scope) => (effect) => fork(Effect.forkIn(effect, scope)))
+  Effect.map(Effect.scope, (scope) => (effect) => fork(Effect.forkIn(effect, scope, { startImmediately: true })))
 
 /** Consumes a planned queue until the scope closes. */
 export const subscribe = (
