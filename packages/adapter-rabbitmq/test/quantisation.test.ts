@@ -159,8 +159,8 @@ const latenessOf = (made: RabbitMqPlan.Plan, [low, high]: Ranges.Range): number 
   }, 0) / Math.max(high, 1000)
 
 describe("random delays stay spread, whatever the base, the factor and the cap", () => {
-  // Of 50 policies that are always the same: these bounds are how good the search for levels is, and no law. One policy in some
-  // thousands, whose delays grow a millionfold or hardly at all, is up to 0.8 late with 10 queues, and told so by its plan.
+  // Of 50 policies that are always the same, because these bounds measure the search for levels. A few policies in ten thousand,
+  // whose delays grow a millionfold or very little, exceed them with 10 queues. Their plans report it.
   it.each([
     // Queues, lateness of any retry and of those at the cap, and the share of those at the cap that come together.
     [undefined, 3, 0.6, 2 / 3],

@@ -10,7 +10,6 @@ import { bytes, consume, now, on, outgoing, queueName, until, type Run } from ".
 
 const two = await server({ nodes: 2 })
 const one = { nsqd: [two.direct.nsqd![0]!] }
-const small = await server({ flags: { "max-msg-size": 1000 } })
 const short = await server({ flags: { "msg-timeout": "1s" } })
 
 const letter = (queue: string) => Settlement.DeadLetter("permanent", queue, { name: "E", message: "no" })
@@ -177,35 +176,6 @@ test("FIN after the end of the lease, which nsqd refuses, is not told as success
       yield* until("nsqd to take it back", async () => (await sum(short.http, queue, "ready")) === 1)
       assert.strictEqual(yield* settle(delivery!, Settlement.Ack), "lost LeaseLost")
       assert.strictEqual(yield* Effect.promise(() => sum(short.http, queue, "ready")), 1)
-    })
-  )
-})
-
-test("of many dead letters in one call, those that nsqd refuses take no others with them, and all can be settled again", async () => {
-  const queue = queueName("refused")
-  // The limit of nsqd is not known then, and each refusal ends the connection for publishing.
-  await on({ nsqd: small.direct.nsqd!, http: false }, (broker) =>
-    Effect.gen(function* () {
-      const subscription = yield* subscribe(queue, 20)
-      for (const index of Array.from({ length: 12 }).keys()) {
-        const body = JSON.stringify("x".repeat(index % 2 === 0 ? 800 : 10))
-        yield* broker.publish([{ ...outgoing(queue, `m${index}`), body: bytes(body) }])
-      }
-      yield* subscription.next(12)
-      const settlement = Settlement.DeadLetter("permanent", `${queue}.dlq`, { name: "E", message: "x".repeat(200) })
-      const failures = yield* subscription.settleAll(
-        subscription.received.map((delivery) => ({ delivery, settlement }))
-      )
-      assert.deepStrictEqual(
-        failures.map(({ error, fate }) => `${fate} ${error.reason}`),
-        Array.from({ length: 6 }, () => "rejected BodyTooLarge")
-      )
-      assert.isTrue(failures.every(({ delivery }) => delivery.body.length > 100))
-      for (const { delivery } of failures) assert.isUndefined(yield* subscription.settle(delivery, Settlement.Ack))
-      yield* until("nothing but dead letters", async () => {
-        const all = await channels(small.http, queue)
-        return all.every((each) => each.topic.endsWith(".dlq") || each.ready + each.inFlight === 0)
-      })
     })
   )
 })

@@ -139,6 +139,14 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
 /** Further ones, found by this adapter's own cases. */
 export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "publishes the copies of one call in several turns",
+    kills:
+      "the dead letters of one call share a command, and those that nsqd refuses take no others with them, and can be settled again",
+    file: "consume/subscribe.ts",
+    text: ", { startImmediately: true }",
+    replacement: ""
+  },
+  {
     name: "takes the refusal of a command for one of each of its messages",
     kills: "of messages that are published in one turn, one that nsqd refuses is refused, and no neighbour",
     file: "publish/publisher.ts",

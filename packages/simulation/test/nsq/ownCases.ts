@@ -1,13 +1,14 @@
 /** What only NSQ has: settlements that are refused late, leases of waiting messages, pauses, and messages stored twice. */
 import { NsqNative } from "@requeue/adapter-nsq"
-import { Wait } from "@requeue/conformance"
+import { Port, Wait } from "@requeue/conformance"
 import { type Consumer, RetryPolicy } from "@requeue/core"
+import { Settlement } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert } from "vitest"
 import type { Nsqd } from "../../src/servers/nsq/index.ts"
-import { type Bench, consume, events, type OwnCase, type Run, send } from "./Bench.ts"
+import { type Bench, consume, events, type OwnCase, recorded, type Run, send } from "./Bench.ts"
 
 const queue = "orders"
 const channel = "requeue"
@@ -193,7 +194,40 @@ const neighbours: OwnCase = {
     )
 }
 
+/** The limit of nsqd is unknown, and each refusal closes the connection for publishing. */
+const letters: OwnCase = {
+  name: "the dead letters of one call share a command, and those that nsqd refuses take no others with them, and can be settled again",
+  settings: { flags: { maxMsgSize: 1000 }, options: { http: false } },
+  program: ({ network, nsqd: [first], on }) =>
+    on((broker) =>
+      Effect.gen(function* () {
+        const port = yield* Port.open(broker, { queue, credit: 20 })
+        for (let index = 0; index < 12; index++) {
+          const body = Buffer.from(JSON.stringify("x".repeat(index % 2 === 0 ? 800 : 10)))
+          yield* send(broker, queue, `m${index}`, { body })
+        }
+        const deliveries = yield* port.take(12)
+        const settlement = Settlement.DeadLetter("permanent", `${queue}.dlq`, { name: "E", message: "x".repeat(200) })
+        const sent = recorded(network)
+        const failures = yield* port.settleAll(deliveries.map((delivery) => ({ delivery, settlement })))
+        assert.deepStrictEqual(
+          failures.map(({ error, fate }) => `${fate} ${error.reason}`),
+          Array.from({ length: 6 }, () => "rejected BodyTooLarge")
+        )
+        assert.isTrue(failures.every(({ delivery }) => delivery.body.length > 100))
+        for (const { delivery } of failures) assert.isEmpty(yield* port.settle(delivery, Settlement.Ack))
+        yield* Wait.until("nothing but dead letters", () => {
+          const { depth, inFlight } = first!.topic(queue).channel(channel).statistics()
+          return depth + inFlight === 0
+        })
+        const [gathered, ...alone] = sent("PUB", "MPUB").map(({ command }) => command.name)
+        assert.deepStrictEqual([gathered, alone], ["MPUB", Array.from({ length: 6 }, () => "PUB")])
+      })
+    )
+}
+
 export const cases: ReadonlyArray<OwnCase> = [
+  letters,
   neighbours,
   refused("FIN", "Succeeded", "Ack"),
   refused("REQ", "RetryScheduled", "Retry"),

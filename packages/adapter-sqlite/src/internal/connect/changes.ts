@@ -25,8 +25,8 @@ interface Dependencies {
 
 /**
  * Watches until the returned function is called. Every commit writes to the `-wal` file before it is visible: a connection with
- * `synchronous = FULL` waits for the disk in between, so several checks follow a report. The number tells the commits of other
- * connections from our own.
+ * `synchronous = FULL` waits for the disk in between, so several checks follow a report. The number changes with
+ * the commits of other connections, and not with our own.
  */
 export const watch = ({ driver, onBeat, onChange, path, timers, version }: Dependencies): (() => void) => {
   let seen = version()

@@ -15,7 +15,7 @@ export type Run = (
   values: ReadonlyArray<Executor.Value>
 ) => Effect.Effect<Executor.Rows, BrokerError.BrokerError>
 
-/** The error of a value that is no open transaction of the file. */
+/** The error of a value that is not an open transaction of the file. */
 const unsupported = (context: Context, detail: string, remedy: string, cause?: unknown): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqlite", reason: "Unsupported", ...context, detail, remedy, cause })
 
