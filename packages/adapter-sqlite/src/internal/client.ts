@@ -3,6 +3,7 @@ import * as fs from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
+import * as Context from "effect/Context"
 import { memory } from "../SqliteOptions.ts"
 
 export type { StatementSync as Statement }
@@ -17,7 +18,7 @@ export interface Flusher {
   readonly close: () => void
 }
 
-/** The platform, which tests replace. */
+/** The platform, which tests and simulations replace. */
 export interface Driver {
   /**
    * Returns the absolute path of a file: the program may change its working directory, and SQLite would read a relative path such
@@ -38,7 +39,12 @@ export interface Driver {
   readonly watch: (path: string, onChange: () => void) => (() => void) | undefined
   /** Calls back once the current turn of the event loop has gathered its work. */
   readonly soon: (run: () => void) => void
+  /** Keeps the process of a worker alive while it waits for messages, as a network connection would. The result ends it. */
+  readonly keepAlive: () => () => void
 }
+
+/** The longest interval that Node supports, in milliseconds. */
+const interval = 2 ** 31 - 1
 
 /** Returns the path of a file's log: of a link, SQLite keeps the log next to the file that the link leads to. */
 const logOf = (path: string): string => `${fs.realpathSync(path)}-wal`
@@ -111,5 +117,15 @@ export const node: Driver = {
       return () => watcher.close()
     }),
   // oxlint-disable-next-line no-restricted-globals -- the end of a turn, which gathers the sends of many sockets
-  soon: (run) => void setImmediate(run)
+  soon: (run) => void setImmediate(run),
+  keepAlive: () => {
+    // oxlint-disable-next-line no-restricted-globals -- it measures no time, and Effect's Clock may be virtual
+    const timer = setInterval(() => {}, interval)
+    return () => clearInterval(timer)
+  }
 }
+
+/** The driver of the brokers that are made in this context. Default: Node's own. */
+export const Driver: Context.Reference<Driver> = Context.Reference("@requeue/adapter-sqlite/Driver", {
+  defaultValue: () => node
+})

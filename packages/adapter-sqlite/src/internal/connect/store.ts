@@ -30,6 +30,8 @@ export interface Store
   /** Connections of the program that are of this file. */
   readonly checked: WeakSet<object>
   readonly onWake: Wakeups.Wakeups["add"]
+  /** Keeps the process alive until the scope closes. */
+  readonly keepAlive: Effect.Effect<unknown, never, Scope.Scope>
   /** Reads outside of the transactions. It waits for a lock as they do. */
   readonly read: <A>(context: Context, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
 }
@@ -81,6 +83,7 @@ export const make = (
       add: transactions.add,
       wake: wakeups.wake,
       onWake: wakeups.add,
+      keepAlive: Effect.acquireRelease(Effect.sync(driver.keepAlive), (end) => Effect.sync(end)),
       settings,
       timers,
       now,
