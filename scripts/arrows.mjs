@@ -62,6 +62,11 @@ const rooms = [
     files: /^packages\/simulation\/src\/rabbitmq\//,
     may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-rabbitmq(\/driver)?$)/
   },
+  // Its file is real.
+  {
+    files: /^packages\/simulation\/src\/sqlite\//,
+    may: /^(effect\/|node:|@requeue\/core(\/|$)|@requeue\/adapter-sqlite(\/driver)?$)/
+  },
   {
     files: /^packages\/simulation\/src\//,
     may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$)|@requeue\/adapter-(nsq|rabbitmq|sqs)\/driver$)/

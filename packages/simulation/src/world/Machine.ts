@@ -44,6 +44,9 @@ export interface Machine {
 /** When the world begins, in milliseconds since the epoch. */
 export const epoch = Date.UTC(2030, 0, 1)
 
+/** Whether it is one of the world's own, which live as long as that: senders, or operators. */
+export const isOfWorld = ({ name }: Pick<Machine, "name">): boolean => name === "sender" || name === "operator"
+
 /** A correct clock. */
 export const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
 

@@ -85,6 +85,12 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         for (const given of entry.given) turn(run, given)
         return
       }
+      case "Enlisted":
+        for (const each of entry.deliveries) {
+          const life = deliveries.get(each)
+          if (life !== undefined) life.enlisted = index
+        }
+        return
       case "Called":
         return void byNumber.get(entry.run)?.calls.push({ index, at: entry.at, call: entry.call })
       case "Ended": {
@@ -104,6 +110,8 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "End":
         end = { index, entry }
         return
+      case "Committed":
+      case "Rebooted":
       case "NotSent":
       case "Health":
       case "Operates":

@@ -68,6 +68,7 @@ const newDelivery = (
   attempt: undefined,
   back: undefined,
   disconnected: -1,
+  enlisted: -1,
   runs: [],
   settlings: []
 })

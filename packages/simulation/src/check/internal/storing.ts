@@ -63,6 +63,8 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const { at, delivery, due, key, why } = seen.entry
     const copy = copyOf(seen.entry.copy, key)
     copy.backs.push(seen)
+    // A power cut may undo the end of a copy.
+    if (why === "restart") copy.gone = undefined
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)

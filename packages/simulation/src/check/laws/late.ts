@@ -10,7 +10,7 @@ const longest = 10_000
 const aftermath = 600_000
 
 /** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
-const resolutions = { push: 1, lease: 1000, lossy: 5200 }
+const resolutions = { push: 1, lease: 1000, lossy: 5200, store: 1 }
 
 /**
  * The same for the topologies of the adapter for RabbitMQ, see `docs/rabbitmq.md`: steps of 50 ms or of a second; rounds; and

@@ -1,0 +1,40 @@
+/** What scenarios of a file have besides those of a broker: transactions, power cuts, and processes of one machine. */
+import type { Operation, Process, Scenario, Sending, Within } from "../Scenario.ts"
+import * as Draw from "../world/Draw.ts"
+
+type Random = Draw.Sequence
+
+const within = ({ pick }: Random): Within => ({
+  takes: pick([0, 0, 0, 10, 500, 3000]),
+  ends: pick(["commit", "commit", "commit", "commit", "rollback", "kill"] as const)
+})
+
+/** Some handlers have transactions, more often in their first run. */
+const transacting = (random: Random, sending: Sending, part: number): Sending => {
+  const runs = sending.runs.length === 0 ? [{ takes: 0 }] : sending.runs
+  return { ...sending, runs: runs.map((run) => (random.chance(part) ? { ...run, within: within(random) } : run)) }
+}
+
+/** Processes of one machine have one clock. In a few scenarios they differ, as those of containers can. */
+const sharing = (processes: ReadonlyArray<Process>): ReadonlyArray<Process> =>
+  processes.map((process) => ({ ...process, clock: processes[0]!.clock }))
+
+const restart = ({ pick, whole }: Random, calmAt: number): Operation => ({
+  at: whole(100, calmAt),
+  what: { _tag: "Restart", away: pick([0, 500, 5000]) }
+})
+
+/** A row is never too large for a file, and nothing else refuses one message alone. */
+export const of = (scenario: Scenario): Scenario => {
+  const random = Draw.sequence(scenario.seed + 0x7d1f_40b9)
+  const { calmAt, operations, processes, sendings } = scenario
+  const part = random.pick([0, 0.3, 0.8])
+  const cuts = random.chance(0.25) ? Array.from({ length: random.whole(1, 3) }, () => restart(random, calmAt)) : []
+  return {
+    ...scenario,
+    processes: random.chance(0.8) ? sharing(processes) : processes,
+    sendings: part === 0 ? sendings : sendings.map((sending) => transacting(random, sending, part)),
+    operations: [...operations, ...cuts],
+    refusals: []
+  }
+}
