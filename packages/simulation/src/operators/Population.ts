@@ -60,6 +60,7 @@ export const populate = (world: World, start: Start, serviceOf: ServiceOf): Popu
     starting.add(machine)
     const program = Effect.gen(function* () {
       const consumer = yield* start(world, machine, versions[version]!, runs)
+      if (!machine.isAlive()) return
       starting.delete(machine)
       running.set(plan.name, { machine, consumer })
       yield* consumer.done

@@ -147,7 +147,9 @@ export const make = (
       if (transact === undefined || within === undefined) return end()
       try {
         const messages = enlisting.map(({ message }) => message)
-        const done = transact(number, within, { messages, batch: messages.length < turns.length ? undefined : batch })
+        // A batch leaves out messages with a retry.
+        const isWhole = messages.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
+        const done = transact(number, within, { messages, batch: isWhole ? batch : undefined })
         return done === undefined ? end() : done.then(end, failed)
       } catch (error) {
         return failed(error)

@@ -60,7 +60,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
   const numbers = new Map<string, Delivery>()
   /** The deliveries that programs have written, and sent, in transactions; by the numbers of their rows. */
   let [rows, sends] = [new Map<number, Delivery>(), new Map<number, Delivery>()]
-  /** The deliveries that acked copies in transactions. */
+  /** The deliveries that removed rows in transactions since the last boot. */
   const acked = new Map<number, Delivery>()
 
   const all = (sql: string): ReadonlyArray<Record<string, any>> => {
@@ -188,8 +188,8 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
     const mine = ofPrograms(stored)
     const news = { rows: without(mine.rows, rows), sends: without(mine.sends, sends) }
     ;({ rows, sends } = mine)
-    const done = of === "program" ? removed.map(({ copy, held }) => [copy, held?.delivery ?? -1] as const) : []
-    for (const [copy, delivery] of done) acked.set(copy, delivery)
+    const done = of === "program" ? removed.map(({ held, row }) => [row.seq, held?.delivery ?? -1] as const) : []
+    for (const [seq, delivery] of done) acked.set(seq, delivery)
     if (done.length + news.rows.length + news.sends.length === 0) return
     record({ _tag: "Committed", process: process ?? "", acked: done.map(([, delivery]) => delivery), ...news })
   }
@@ -215,8 +215,8 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
       if (known.get(row.seq)?.copy === copy) continue
       record({ _tag: "Gone", copy, key, queue: row.queue, why: "forgotten", delivery: undefined })
     }
-    const revived = [...known.values()].flatMap(({ copy }) => acked.get(copy) ?? [])
-    for (const { copy } of known.values()) acked.delete(copy)
+    const revived = [...known.keys()].flatMap((seq) => acked.get(seq) ?? [])
+    acked.clear()
     const mine = ofPrograms(stored)
     const lost = { rows: without(rows, mine.rows), sends: without(sends, mine.sends) }
     ;({ rows, sends } = mine)
