@@ -20,6 +20,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const isAnother = before !== undefined && !hasName({ scenario }, life.copy)
     life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
     life.attempt.deliveries.push(life)
+    life.enlisted = Math.max(...life.attempt.deliveries.map(({ enlisted }) => enlisted))
   }
 
   const turn = (run: Run, given: Given): void => {

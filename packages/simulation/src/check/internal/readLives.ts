@@ -87,8 +87,8 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       }
       case "Enlisted":
         for (const each of entry.deliveries) {
-          const life = deliveries.get(each)
-          if (life !== undefined) life.enlisted = index
+          // The core acks the delivery that has replaced this one.
+          for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) life.enlisted = index
         }
         return
       case "Called":

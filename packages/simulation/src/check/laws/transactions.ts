@@ -3,18 +3,22 @@ import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, Seen } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
 
-const isSame = (one: ReadonlyArray<Delivery>, other: ReadonlyArray<Delivery>): boolean =>
-  one.length === other.length && one.every((each) => other.includes(each))
+/** Names of what a process has of a copy: a redelivery may have replaced the delivery that its handler began with. */
+const namesOf = ({ deliveries }: Lives, all: ReadonlyArray<Delivery>): ReadonlyArray<string> =>
+  all.map((each) => `${deliveries.get(each)?.process.name} ${deliveries.get(each)?.copy.copy}`)
+
+const isSame = (lives: Lives, one: ReadonlyArray<Delivery>, other: ReadonlyArray<Delivery>): boolean =>
+  namesOf(lives, one).toSorted().join() === namesOf(lives, other).toSorted().join()
 
 const show = (all: ReadonlyArray<Delivery>): string => (all.length === 0 ? "none" : all.map((each) => `d${each}`).join(", "))
 
 type Parts = Pick<Seen<"Committed">["entry"], "rows" | "sends"> & { readonly acks: ReadonlyArray<Delivery> }
 
 /** The parts of a commit, or of what a power cut has undone, are of the same deliveries. */
-const torn = (at: number, index: number, verb: string, { acks, rows, sends }: Parts): ReadonlyArray<Violation> => {
-  if (isSame(acks, rows) && isSame(rows, sends)) return []
+const torn = (lives: Lives, index: number, verb: string, { acks, rows, sends }: Parts): ReadonlyArray<Violation> => {
+  if (isSame(lives, acks, rows) && isSame(lives, rows, sends)) return []
   const what = `A transaction ${verb} acks of ${show(acks)}, rows of ${show(rows)} and sends of ${show(sends)}; expected all of the same.`
-  return [violation("transactions", at, {}, what, [index])]
+  return [violation("transactions", lives.history[index]!.at, {}, what, [index])]
 }
 
 /** What its process asks for after the commit must be answered as lost, and no delivery of the copy comes later. */
@@ -47,12 +51,12 @@ export const transactions: Law = (lives) => {
         const what = `A power cut undid the transactions of ${show([...new Set([...rows, ...sends, ...revived])])}; expected them on the disk.`
         return [violation("transactions", at, {}, what, [index])]
       }
-      return torn(at, index, "lost", undone)
+      return torn(lives, index, "lost", undone)
     }
     if (entry._tag !== "Committed") return []
-    const { acked, at, rows, sends } = entry
+    const { acked, rows, sends } = entry
     for (const each of acked) open.add(each)
-    return torn(at, index, "has", { acks: acked, rows, sends })
+    return torn(lives, index, "has", { acks: acked, rows, sends })
   })
   const done = history.flatMap((entry, index) =>
     entry._tag === "Committed" ? entry.acked.filter((each) => open.has(each)).map((each) => [each, index] as const) : []
