@@ -1,6 +1,7 @@
 /** What scenarios of a file have besides those of a broker: transactions, power cuts, and processes of one machine. */
 import type { Operation, Process, Scenario, Sending, Within } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
+import { alone, burst, each } from "./Shapes.ts"
 
 type Random = Draw.Sequence
 
@@ -24,16 +25,34 @@ const restart = ({ pick, whole }: Random, calmAt: number): Operation => ({
   what: { _tag: "Restart", away: pick([0, 500, 5000]) }
 })
 
+/** Clocks differ by more than a lease: a process takes messages that another one has, and may settle. */
+const skewed = (scenario: Scenario, { chance, pick, whole }: Random): Scenario => {
+  const [process] = alone(scenario)
+  const { clock } = process!
+  const ahead = { ...clock, offset: clock.offset + pick([20_000, 600_000]) }
+  return {
+    ...scenario,
+    versions: each(scenario, { concurrency: 5, prefetch: pick([0, 5]), consumerBackoff: undefined }),
+    processes: [process!, { ...process!, name: "z", startsAt: whole(0, 2000), clock: ahead }],
+    sendings: burst(whole(3, 9), 500, { takes: pick([300, 900, 3000]), ...(chance(0.5) ? { throws: "error" } : {}) }, 2)
+  }
+}
+
+/** The part of all scenarios with such clocks. */
+const part = 0.08
+
 /** A row is never too large for a file, and nothing else refuses one message alone. */
-export const of = (scenario: Scenario): Scenario => {
-  const random = Draw.sequence(scenario.seed + 0x7d1f_40b9)
+export const of = (drawn: Scenario): Scenario => {
+  const random = Draw.sequence(drawn.seed + 0x7d1f_40b9)
+  const isSkewed = random.chance(part)
+  const scenario = isSkewed ? skewed(drawn, random) : drawn
   const { calmAt, operations, processes, sendings } = scenario
-  const part = random.pick([0, 0.3, 0.8])
+  const transactions = random.pick([0, 0.3, 0.8])
   const cuts = random.chance(0.25) ? Array.from({ length: random.whole(1, 3) }, () => restart(random, calmAt)) : []
   return {
     ...scenario,
-    processes: random.chance(0.8) ? sharing(processes) : processes,
-    sendings: part === 0 ? sendings : sendings.map((sending) => transacting(random, sending, part)),
+    processes: random.chance(0.8) && !isSkewed ? sharing(processes) : processes,
+    sendings: transactions === 0 ? sendings : sendings.map((sending) => transacting(random, sending, transactions)),
     operations: [...operations, ...cuts],
     refusals: []
   }

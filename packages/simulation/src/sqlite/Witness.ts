@@ -111,8 +111,9 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
     record({ _tag: "Gone", copy, key, queue: before.queue, why: "settled", delivery: held?.delivery })
   }
 
-  const isSettling = (delivery: Delivery, process: string): boolean =>
-    activity.has("settle", process, delivery) || activity.has("remove", process, delivery)
+  /** Whether a process may return a message in the transaction in which it takes it again: one browser for another. */
+  const mayReturn = (delivery: Delivery, process: string): boolean =>
+    activity.has("settle", process, delivery) || activity.has("browse", process)
 
   /** A delivery has ended: its process has returned it, or its lease is over by the clock of the process that commits. */
   const back = (each: Known, row: Row, process: string | undefined, now: number): void => {
@@ -121,7 +122,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
     know({ ...each, held: undefined })
     const left = before.leased - now
     const isTaken = row.token !== before.token
-    const isAsked = held.process === process && (!isTaken || isSettling(held.delivery, process))
+    const isAsked = held.process === process && (!isTaken || mayReturn(held.delivery, process))
     // Another delivery while this one has its lease.
     if (left > 0 && !isAsked && isTaken) return
     const why = left > 0 && isAsked ? "asked" : "lease"
