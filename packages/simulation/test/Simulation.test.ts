@@ -29,7 +29,7 @@ describe("a run", () => {
     }
   })
 
-  it.each(["sqs", "nsq", "rabbitmq"] as const)("of the adapter %s is the same in another process", async (kind) => {
+  it.each(["sqs", "nsq", "rabbitmq", "sqlite"] as const)("of the adapter %s is the same in another process", async (kind) => {
     const seeds = [11, 12, 13, 14, 15]
     const here: Array<unknown> = []
     for (const seed of seeds)

@@ -129,11 +129,12 @@ export const find = async (mutant: Mutant, seeds: Seeds): Promise<Death | undefi
  * the next one goes on behind a mutant by which it died. Whether the sources as they are keep the law there is not asked.
  */
 export const atSeeds = async (
-  mutants: ReadonlyArray<{ readonly mutant: Mutant; readonly seed: number }>
+  mutants: ReadonlyArray<{ readonly mutant: Mutant; readonly seed: number }>,
+  of = kinds
 ): Promise<ReadonlyArray<Death | undefined>> => {
   const laws: Array<string | undefined> = mutants.map(() => undefined)
   for (let begin = 0; begin < mutants.length; ) {
-    const jobs = mutants.slice(begin).map(({ mutant, seed }) => jobOf(mutant, { from: seed, count: 1, kinds }))
+    const jobs = mutants.slice(begin).map(({ mutant, seed }) => jobOf(mutant, { from: seed, count: 1, kinds: of }))
     const { code, last, told } = await run(jobs, async ({ law, mutant }) => {
       laws[begin + mutant] ??= law
       return false
@@ -145,7 +146,7 @@ export const atSeeds = async (
   }
   return mutants.map(({ mutant: { name }, seed }, index) => {
     const law = laws[index]
-    return law === undefined ? undefined : { name, seed, kind: Generate.scenario(seed, kinds).kind, law }
+    return law === undefined ? undefined : { name, seed, kind: Generate.scenario(seed, of).kind, law }
   })
 }
 

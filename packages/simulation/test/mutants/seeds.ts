@@ -13,6 +13,7 @@ await import("../../src/Generate.ts")
 await import("../../src/Simulation.ts")
 await import("../../src/sqs/index.ts")
 await import("../../src/nsq/index.ts")
+await import("../../src/sqlite/index.ts")
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }

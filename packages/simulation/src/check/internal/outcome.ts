@@ -148,8 +148,8 @@ const allowedFor = (
   // After an ack in a transaction, the broker's answer to a failure shows whether that was committed.
   if (isEnlisted) {
     if (outcome === "open") return []
-    if (verdict.tag !== "retry" && outcome !== "interrupted") return Allowed.thrown(circumstances, error)
-    if (verdict.tag === "ack") return Allowed.thrown(circumstances, undefined)
+    const isEnded = verdict.tag !== "retry" && outcome !== "interrupted"
+    if (isEnded || verdict.tag === "ack") return Allowed.thrown(circumstances, outcome === "threw" ? error : undefined)
   }
   if (verdict.tag === "ack") return [{ tag: "Ack" }]
   if (verdict.tag === "retry") {

@@ -2,6 +2,7 @@ import { familyOf } from "../../Scenario.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
+import type { Violation } from "../Violation.ts"
 
 /**
  * Milliseconds by which a handler may be early because clocks differ: the running process's clock is ahead, or the clock that
@@ -37,8 +38,24 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
 const isCapped = ({ scenario }: Lives, { copy }: Attempt): boolean =>
   familyOf(scenario) === "lossy" && scenario.refusals.some(({ key }) => key === copy.message.key)
 
+/** A copy in a file that is due before its delay is over, by the clock of the process that wrote it. The core would wait. */
+const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation> =>
+  (familyOf(scenario) === "store" ? [...copies.values()] : []).flatMap(({ message, parent, stored }) => {
+    if (stored === undefined || !work.has(stored.entry.queue)) return []
+    const { at, due, process } = stored.entry
+    const { sending } = message
+    const sent = parent === undefined && process === "sender" && sending !== undefined ? sending.entry : undefined
+    const asked = parent?.settlings.findLast(({ index }) => index < stored.index)?.asked
+    const least = sent === undefined ? (asked?.delay ?? 0) : sent.earliest - sent.at
+    if (due - at >= least - slack) return []
+    const what = `A copy is due in ${Math.round(due - at)} ms; expected ${Math.round(least)} ms, as was asked.`
+    return [violation("early", at, { key: message.key }, what, [stored.index])]
+  })
+
 /** No handler begins before the time of its send or retry. */
-export const early: Law = (lives) =>
+export const early: Law = (lives) => [...storedEarly(lives), ...begunEarly(lives)]
+
+const begunEarly: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
     const known = attempt.prior?.decided
