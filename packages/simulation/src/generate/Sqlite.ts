@@ -16,9 +16,22 @@ const transacting = (random: Random, sending: Sending, part: number): Sending =>
   return { ...sending, runs: runs.map((run) => (random.chance(part) ? { ...run, within: within(random) } : run)) }
 }
 
-/** Processes of one machine have one clock. In a few scenarios they differ, as those of containers can. */
-const sharing = (processes: ReadonlyArray<Process>): ReadonlyArray<Process> =>
-  processes.map((process) => ({ ...process, clock: processes[0]!.clock }))
+/** Processes of one machine have one clock. In a few scenarios they differ. */
+const sharing = (processes: ReadonlyArray<Process>, clock = processes[0]!.clock): ReadonlyArray<Process> =>
+  processes.map((process) => ({ ...process, clock }))
+
+/**
+ * Whether operators take letters. They have true clocks: a process whose clock is ahead would end each of their leases at once, and
+ * they would take the letters again and again.
+ */
+const hasJobs = ({ operations }: Scenario): boolean =>
+  operations.some(({ what: { _tag } }) => _tag === "Redrive" || _tag === "Purge" || _tag === "List")
+
+const clocksOf = (scenario: Scenario, isShared: boolean): ReadonlyArray<Process> => {
+  const { processes } = scenario
+  if (hasJobs(scenario)) return sharing(processes, { offset: 0, speed: 1, jumps: [] })
+  return isShared ? sharing(processes) : processes
+}
 
 const restart = ({ pick, whole }: Random, calmAt: number): Operation => ({
   at: whole(100, calmAt),
@@ -46,12 +59,12 @@ export const of = (drawn: Scenario): Scenario => {
   const random = Draw.sequence(drawn.seed + 0x7d1f_40b9)
   const isSkewed = random.chance(part)
   const scenario = isSkewed ? skewed(drawn, random) : drawn
-  const { calmAt, operations, processes, sendings } = scenario
+  const { calmAt, operations, sendings } = scenario
   const transactions = random.pick([0, 0.3, 0.8])
   const cuts = random.chance(0.25) ? Array.from({ length: random.whole(1, 3) }, () => restart(random, calmAt)) : []
   return {
     ...scenario,
-    processes: random.chance(0.8) && !isSkewed ? sharing(processes) : processes,
+    processes: clocksOf(scenario, random.chance(0.8) && !isSkewed),
     sendings: transactions === 0 ? sendings : sendings.map((sending) => transacting(random, sending, transactions)),
     operations: [...operations, ...cuts],
     refusals: []
