@@ -148,7 +148,8 @@ export const make = (
       try {
         const messages = enlisting.map(({ message }) => message)
         // A batch leaves out messages with a retry.
-        const isWhole = messages.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
+        const isWhole =
+          messages.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
         const done = transact(number, within, { messages, batch: isWhole ? batch : undefined })
         return done === undefined ? end() : done.then(end, failed)
       } catch (error) {
@@ -163,7 +164,12 @@ export const make = (
     }
     const ending = Effect.suspend(() => {
       const finished = finish()
-      return finished instanceof Promise ? Effect.flatMap(Effect.promise(() => finished), conclude) : conclude(finished)
+      return finished instanceof Promise
+        ? Effect.flatMap(
+            Effect.promise(() => finished),
+            conclude
+          )
+        : conclude(finished)
     })
     if (longest === 0 && within === undefined) return ending
     const body = longest === 0 ? ending : Effect.andThen(Effect.sleep(longest), ending)

@@ -109,7 +109,8 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
 export const start: Start = (world, machine, version, runs, begin) => {
   const definition = QueueDefinition.make(queue, { codec: codec(machine) })
   const options = optionsOf(world, machine, version)
-  const transact = begin && Effect.map(Producer.make(receipts), (sender) => Transactions.make(world, machine, begin, sender))
+  const transact =
+    begin && Effect.map(Producer.make(receipts), (sender) => Transactions.make(world, machine, begin, sender))
   return Effect.flatMap(transact ?? Effect.succeed(undefined), (transact) => {
     const { batch, single } = Handlers.make(world, machine, runs, version.promise, transact)
     return version.batch === undefined

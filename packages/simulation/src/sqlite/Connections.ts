@@ -72,7 +72,8 @@ export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies):
     db.prepare = (sql) => {
       check()
       const statement = prepare(sql)
-      const kind = of === "program" ? (sql.startsWith("PRAGMA") || sql.startsWith("SELECT") ? undefined : of) : verbOf(sql)
+      const kind =
+        of === "program" ? (sql.startsWith("PRAGMA") || sql.startsWith("SELECT") ? undefined : of) : verbOf(sql)
       if (kind === undefined) return statement
       const before = (): void => {
         check()

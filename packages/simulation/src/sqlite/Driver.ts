@@ -43,10 +43,7 @@ interface Dependencies {
 }
 
 /** The driver of a process. */
-export const make = (
-  world: World,
-  { connections, disk, faults, isAway, machine, watchers }: Dependencies
-): Service => {
+export const make = (world: World, { connections, disk, faults, isAway, machine, watchers }: Dependencies): Service => {
   const { isAlive, perform } = machine
   /** The boot in which the process has opened the file last. */
   let opened = 0

@@ -142,7 +142,8 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
 
   const changed = (each: Known, row: Row, process: string | undefined, now: number): void => {
     if (!isSame(each.row, row)) replaced(each, row, process, now)
-    else if (each.held !== undefined && (row.leased === 0 || row.token !== each.row.token)) back(each, row, process, now)
+    else if (each.held !== undefined && (row.leased === 0 || row.token !== each.row.token))
+      back(each, row, process, now)
   }
 
   const gone = ({ copy, held, key, row }: Known, { machine, of }: Committer): void => {

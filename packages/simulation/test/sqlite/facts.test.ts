@@ -35,7 +35,10 @@ const run = async (changes: Story.Changes): Promise<ReadonlyArray<string>> => {
   return history.flatMap((entry) => show(entry) ?? [])
 }
 
-const transaction = (ends: "commit" | "rollback" | "kill", takes = 0): Behaviour => ({ takes: 0, within: { takes, ends } })
+const transaction = (ends: "commit" | "rollback" | "kill", takes = 0): Behaviour => ({
+  takes: 0,
+  within: { takes, ends }
+})
 
 describe("a world with a file reports", () => {
   it("a retry and a dead letter, each as a copy that replaces its original", async () => {

@@ -67,8 +67,9 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     // A broker with leases may report a message as removed, and deliver it again.
     const goesBack = tag === "Retry" || tag === "Release" || familyOf(scenario) === "lease"
     if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
-    // The message is done, by its transaction. If its lease was lost, its next delivery has nothing to do with this one.
-    if (settling.fate === "lost" && settling.of.enlisted >= 0) settling.attempt.isOver = true
+    // The message is done, by its transaction. If its lease was lost instead, its next delivery has nothing to do with this one.
+    const isLast = settling.attempt.deliveries.at(-1) === settling.of
+    if (settling.fate === "lost" && settling.of.enlisted >= 0 && isLast) settling.attempt.isOver = true
   }
 
   return { arrive, turn, ask, answer }

@@ -47,7 +47,8 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   const isForgotten =
     familyOf(lives.scenario) === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
-  if (attempts < fewest && !isForgotten && !isUndone) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
+  if (attempts < fewest && !isForgotten && !isUndone)
+    return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
   const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))
   if (attempts > most && !isForged(turn.of))
     return `attempt ${attempts}; expected at most ${most}, as it was handed out`

@@ -43,13 +43,13 @@ const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation
   (familyOf(scenario) === "store" ? [...copies.values()] : []).flatMap(({ message, parent, stored }) => {
     if (stored === undefined || !work.has(stored.entry.queue)) return []
     const { at, due, process } = stored.entry
-    const { sending } = message
-    const sent = parent === undefined && process === "sender" && sending !== undefined ? sending.entry : undefined
-    const asked = parent?.settlings.findLast(({ index }) => index < stored.index)?.asked
-    const least = sent === undefined ? (asked?.delay ?? 0) : sent.earliest - sent.at
-    if (due - at >= least - slack) return []
-    const what = `A copy is due in ${Math.round(due - at)} ms; expected ${Math.round(least)} ms, as was asked.`
-    return [violation("early", at, { key: message.key }, what, [stored.index])]
+    const settling = parent?.settlings.findLast(({ index }) => index < stored.index)
+    const sending = parent === undefined && process === "sender" ? message.sending?.entry.earliest : undefined
+    const { jumps = [], speed = 1 } = parent?.process.plan?.clock ?? {}
+    const expected = settling === undefined ? sending : settling.at + settling.asked.delay / speed
+    if (expected === undefined || jumps.length > 0 || due >= expected - 2 * slack) return []
+    const what = `A copy is due at ${Math.round(due)} ms; expected ${Math.round(expected)} ms, as was asked.`
+    return [violation("early", at, { key: message.key }, what, [settling?.index, stored.index])]
   })
 
 /** No handler begins before the time of its send or retry. */

@@ -10,7 +10,8 @@ const namesOf = ({ deliveries }: Lives, all: ReadonlyArray<Delivery>): ReadonlyA
 const isSame = (lives: Lives, one: ReadonlyArray<Delivery>, other: ReadonlyArray<Delivery>): boolean =>
   namesOf(lives, one).toSorted().join() === namesOf(lives, other).toSorted().join()
 
-const show = (all: ReadonlyArray<Delivery>): string => (all.length === 0 ? "none" : all.map((each) => `d${each}`).join(", "))
+const show = (all: ReadonlyArray<Delivery>): string =>
+  all.length === 0 ? "none" : all.map((each) => `d${each}`).join(", ")
 
 type Parts = Pick<Seen<"Committed">["entry"], "rows" | "sends"> & { readonly acks: ReadonlyArray<Delivery> }
 
@@ -69,12 +70,26 @@ export const transactions: Law = (lives) => {
   return [
     ...found,
     ...twice.map(([each, index]) =>
-      violation("transactions", history[index]!.at, {}, `d${each} was acked in a transaction after another one; expected one.`, [index])
+      violation(
+        "transactions",
+        history[index]!.at,
+        {},
+        `d${each} was acked in a transaction after another one; expected one.`,
+        [index]
+      )
     ),
     ...done.flatMap(([each, index]) => after(lives, each, index)),
     ...[...copies.values()].flatMap(({ gone, message: { key } }) =>
       gone?.entry.why === "transaction" && gone.entry.delivery === undefined
-        ? [violation("transactions", gone.entry.at, { key }, "A transaction removed a message that no process had; expected its lease.", [gone.index])]
+        ? [
+            violation(
+              "transactions",
+              gone.entry.at,
+              { key },
+              "A transaction removed a message that no process had; expected its lease.",
+              [gone.index]
+            )
+          ]
         : []
     )
   ]
