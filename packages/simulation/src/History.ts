@@ -153,12 +153,13 @@ export type Fact =
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
-  /** A handler acks these messages in its transaction. */
+  /** A handler acks these messages in its transaction; `isRefused`: the broker has refused that. */
   | {
       readonly _tag: "Enlisted"
       readonly process: string
       readonly run: number
       readonly deliveries: ReadonlyArray<Delivery>
+      readonly isRefused: boolean
     }
   /**
    * `error` is the kind of what was thrown. `timedOut`: the handler's own time was over, `handlerTimeout` or a drain interrupted

@@ -110,7 +110,7 @@ const ofWork = (entry: Entry): string | undefined => {
     case "Called":
       return `r${entry.run} calls ${call(entry.call)}`
     case "Enlisted":
-      return `r${entry.run} acks ${entry.deliveries.map((each) => `d${each}`).join(" ")} within`
+      return `r${entry.run} acks ${entry.deliveries.map((each) => `d${each}`).join(" ")} within${entry.isRefused ? ", refused" : ""}`
     case "Ended":
       return `r${entry.run} ${entry.how === "interrupted" ? "is interrupted" : entry.how}${entry.error === undefined ? "" : ` ${entry.error}`}`
     case "Asked":

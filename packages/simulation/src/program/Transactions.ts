@@ -1,5 +1,6 @@
 /** Transactions of handlers: each acks its messages, and writes a row and sends a message for each of them. */
 import { type Handler, type Producer, Transaction as Errors } from "@requeue/core"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Delivery } from "../History.ts"
 import type { Within } from "../Scenario.ts"
@@ -32,16 +33,22 @@ export const make = (
 ): Transact => {
   const { isAlive, name: process } = machine
 
-  /** Acks messages, and records that the core has accepted the call, whatever becomes of it. */
+  /** Acks messages, and records that the core has accepted the call, and that the broker refuses it. */
   const enlist = (run: number, deliveries: ReadonlyArray<Delivery>, call: () => Promise<void>): Promise<void> => {
-    const enlisted = (): void => world.record({ _tag: "Enlisted", process, run, deliveries })
+    const enlisted = (isRefused: boolean): void => {
+      if (isAlive()) world.record({ _tag: "Enlisted", process, run, deliveries, isRefused })
+    }
+    const failed = (error: unknown): never => {
+      const isRefused = error instanceof BrokerError.BrokerError && !BrokerError.isDoubtful(error)
+      if (!(error instanceof Errors.AlreadySettled)) enlisted(isRefused)
+      throw error
+    }
     try {
-      const acked = call()
-      enlisted()
+      const acked = call().catch(failed)
+      enlisted(false)
       return acked
     } catch (error) {
-      if (!(error instanceof Errors.AlreadySettled)) enlisted()
-      throw error
+      return failed(error)
     }
   }
 

@@ -23,7 +23,7 @@ const first = (story: Story.Story) => {
 /** A run that acks its message in a transaction. */
 const enlist = (story: Story.Story, delivery: number): void => {
   const run = story.begin(delivery)
-  story.say({ _tag: "Enlisted", process: "a1", run, deliveries: [delivery] })
+  story.say({ _tag: "Enlisted", process: "a1", run, deliveries: [delivery], isRefused: false })
   story.ended(run)
 }
 

@@ -70,6 +70,8 @@ export interface DeliveryLife {
   disconnected: number
   /** Index of its ack in a transaction; -1 if there is none. */
   enlisted: number
+  /** Whether the broker has refused that ack. */
+  isRefused: boolean
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>
 }

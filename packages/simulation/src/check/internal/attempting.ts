@@ -68,8 +68,9 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const goesBack = tag === "Retry" || tag === "Release" || familyOf(scenario) === "lease"
     if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
     // The message is done, by its transaction. If its lease was lost instead, its next delivery has nothing to do with this one.
+    const { enlisted, isRefused } = settling.of
     const isLast = settling.attempt.deliveries.at(-1) === settling.of
-    if (settling.fate === "lost" && settling.of.enlisted >= 0 && isLast) settling.attempt.isOver = true
+    if (settling.fate === "lost" && enlisted >= 0 && !isRefused && isLast) settling.attempt.isOver = true
   }
 
   return { arrive, turn, ask, answer }

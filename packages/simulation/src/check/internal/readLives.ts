@@ -88,7 +88,10 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "Enlisted":
         for (const each of entry.deliveries) {
           // The core acks the delivery that has replaced this one.
-          for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) life.enlisted = index
+          for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) {
+            life.enlisted = index
+            life.isRefused = entry.isRefused
+          }
         }
         return
       case "Called":

@@ -69,6 +69,7 @@ const newDelivery = (
   back: undefined,
   disconnected: -1,
   enlisted: -1,
+  isRefused: false,
   runs: [],
   settlings: []
 })
