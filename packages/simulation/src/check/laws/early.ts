@@ -38,7 +38,7 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
 const isCapped = ({ scenario }: Lives, { copy }: Attempt): boolean =>
   familyOf(scenario) === "lossy" && scenario.refusals.some(({ key }) => key === copy.message.key)
 
-/** A copy in a file that is due before its delay is over, by the clock of the process that wrote it. The core would wait. */
+/** A copy in a file that is due before its delay is over, if the clock that wrote it is steady. The core would wait. */
 const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation> =>
   (familyOf(scenario) === "store" ? [...copies.values()] : []).flatMap(({ message, parent, stored }) => {
     if (stored === undefined || !work.has(stored.entry.queue)) return []
@@ -46,8 +46,9 @@ const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation
     const settling = parent?.settlings.findLast(({ index }) => index < stored.index)
     const sending = parent === undefined && process === "sender" ? message.sending?.entry.earliest : undefined
     const { jumps = [], speed = 1 } = parent?.process.plan?.clock ?? {}
-    const expected = settling === undefined ? sending : settling.at + settling.asked.delay / speed
-    if (expected === undefined || jumps.length > 0 || due >= expected - 2 * slack) return []
+    const expected = settling === undefined ? sending : settling.at + settling.asked.delay
+    const isSteady = jumps.length === 0 && speed === 1
+    if (expected === undefined || !isSteady || due >= expected - 2 * slack) return []
     const what = `A copy is due at ${Math.round(due)} ms; expected ${Math.round(expected)} ms, as was asked.`
     return [violation("early", at, { key: message.key }, what, [settling?.index, stored.index])]
   })
