@@ -1,4 +1,4 @@
-/** What scenarios of a file have besides those of a broker: transactions, power cuts, and processes of one machine. */
+/** Things that scenarios of a file have besides those of a broker: transactions, power cuts, and processes of one machine. */
 import type { Operation, Process, Scenario, Sending, Within } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
 import { alone, burst, each } from "./Shapes.ts"

@@ -11,7 +11,7 @@ import type { World } from "../world/World.ts"
 
 type Received = Handler.Received<unknown>
 
-/** What a transaction acks: single messages, or a batch. */
+/** The messages that a transaction acks: single ones, or a batch. */
 export interface Enlisting {
   readonly messages: ReadonlyArray<Received>
   readonly batch: Handler.Batch<unknown> | undefined
@@ -24,6 +24,7 @@ interface Receipt {
   readonly of: Delivery
 }
 
+// Long, because its functions share the transaction.
 /** The transactions of one process. */
 export const make = (
   world: World,

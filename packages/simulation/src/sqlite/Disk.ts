@@ -68,7 +68,7 @@ export const make = (losesPower: boolean): Disk => {
   const folder = fs.mkdtempSync(join(memory, "requeue-world-"))
   const path = join(folder, "queue.db")
   let [boot, syncs] = [0, 0]
-  /** What the last sync of the log saved, and the number of that sync. */
+  /** The log as the last sync saved it, and the number of that sync. */
   let [synced, last]: [Buffer, number] = [nothing, 0]
   let checkpoint = ""
   const at = (): string => `${path}.${boot}`

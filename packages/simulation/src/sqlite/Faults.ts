@@ -14,7 +14,7 @@
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
 
-/** What a process does to its file. */
+/** An action of a process on its file. */
 export type Verb = "publish" | "receive" | "settle" | "program"
 
 /** The faults of one process. Those of SQLite are thrown. */

@@ -155,7 +155,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
 
   const receiptOf = (row: Row): Delivery => JSON.parse(Buffer.from(parcelOf(row).body).toString()).of
 
-  /** What programs have in the file: rows, and receipts. */
+  /** The rows and receipts of programs. */
   const ofPrograms = (stored: ReadonlyArray<Row>) => ({
     rows: new Map(all("SELECT rowid, delivery FROM mine").map(({ delivery, rowid }) => [rowid, delivery])),
     sends: new Map(

@@ -45,6 +45,7 @@ const reading = ({ boot, open }: Disk.Disk) => {
 
 const insert = "INSERT INTO requeue_message (queue, at, metadata, headers, body) VALUES (?, ?, ?, ?, ?)"
 
+// Long, because its parts share the machines.
 /** A file without messages. */
 export const make = (world: World): Model => {
   const { draw, scenario } = world

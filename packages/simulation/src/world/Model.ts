@@ -20,7 +20,7 @@ export interface Failure {
 
 /** A transaction of a program in the broker's database. Asynchronous ones return promises. */
 export interface Transaction {
-  /** What the program passes to `within`. */
+  /** The value that the program passes to `within`. */
   readonly value: unknown
   /** Writes a row for a delivery. */
   readonly write: (delivery: number) => void | Promise<void>

@@ -22,7 +22,7 @@ const torn = (lives: Lives, index: number, verb: string, { acks, rows, sends }: 
   return [violation("transactions", lives.history[index]!.at, {}, what, [index])]
 }
 
-/** What its process asks for after the commit must be answered as lost, and no delivery of the copy comes later. */
+/** The settlement that its process asks for after the commit must be answered as lost, and no delivery of the copy comes later. */
 const after = (lives: Lives, delivery: Delivery, index: number): ReadonlyArray<Violation> => {
   const life = lives.deliveries.get(delivery)
   if (life === undefined) return []
