@@ -32,8 +32,12 @@ export const make = ({ activity, history }: World): Sources => {
   const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
   const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
 
+  /** Where the history has the last settlement of a delivery; -1 if it has none. */
+  const askedAt = (delivery: Delivery): number =>
+    history.findLastIndex((entry) => entry._tag === "Asked" && entry.delivery === delivery)
+
   const askedOf = (delivery: Delivery): Asked | undefined => {
-    const asked = history.findLast((entry) => entry._tag === "Asked" && entry.delivery === delivery)
+    const asked = history[askedAt(delivery)]
     return asked?._tag === "Asked" ? asked.settlement : undefined
   }
 
@@ -52,7 +56,7 @@ export const make = ({ activity, history }: World): Sources => {
       const name = `${process} ${key}`
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
-    // Of the deliveries that the process settles so, the one with the fewest copies.
+    // Of the deliveries that the process settles so, the one with the fewest copies; among equals, the first to be settled.
     find: (process, parcel, queue) => {
       const key = keyOf(parcel)
       const { reason } = taleOf(parcel.metadata)
@@ -61,7 +65,8 @@ export const make = ({ activity, history }: World): Sources => {
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
       const ended = fitting.filter((each) => askedOf(each) !== undefined && countOf(each) < weight)
-      const fewest = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => countOf(one) - countOf(other))[0]
+      const fewest = (all: ReadonlyArray<Delivery>) =>
+        all.toSorted((one, other) => countOf(one) - countOf(other) || askedAt(one) - askedAt(other))[0]
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
       return fewest(settled) ?? fewest(ended) ?? given.at(-1)
     }
