@@ -1190,6 +1190,20 @@ describe("liveness", () => {
     expect(atEnd((story) => void story.settle(first(story).delivery, release))).toEqual(["liveness"])
   })
 
+  it("what waits for its time, except by a clock that is behind", () => {
+    const holds = (story: Story.Story) => {
+      story.start("a1")
+      const delivery = story.deliver(story.send(1, 5000), 1, "a1")
+      story.settle(delivery, { ...release, delay: 3_600_000 })
+    }
+    const behind = (offset: number) =>
+      Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
+    for (const because of ["rest", "time"] as const) {
+      expect(atEnd(holds, behind(-3_600_000), because)).not.toContain("liveness")
+      expect(atEnd(holds, behind(-1_800_000), because)).toContain("liveness")
+    }
+  })
+
   it("but not what waits for its time, or is refused for ever", () => {
     const waits = (due: number) => (story: Story.Story) => {
       story.start("a1")
