@@ -11,8 +11,11 @@ import type { World } from "./World.ts"
 export interface Sources {
   /** A message is delivered to a process. */
   readonly given: (process: string, key: number, delivery: Delivery) => void
-  /** Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. */
-  readonly find: (process: string, parcel: Parcel, queue: string) => Delivery | undefined
+  /**
+   * Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. `copied` is the delivery
+   * that the copy itself shows, if it shows one.
+   */
+  readonly find: (process: string, parcel: Parcel, queue: string, copied?: Delivery) => Delivery | undefined
   /** A copy for this delivery is on its way. */
   readonly sent: (delivery: Delivery) => void
   /** A copy for this delivery is stored. */
@@ -32,12 +35,8 @@ export const make = ({ activity, history }: World): Sources => {
   const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
   const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
 
-  /** Where the history has the last settlement of a delivery; -1 if it has none. */
-  const askedAt = (delivery: Delivery): number =>
-    history.findLastIndex((entry) => entry._tag === "Asked" && entry.delivery === delivery)
-
   const askedOf = (delivery: Delivery): Asked | undefined => {
-    const asked = history[askedAt(delivery)]
+    const asked = history.findLast((entry) => entry._tag === "Asked" && entry.delivery === delivery)
     return asked?._tag === "Asked" ? asked.settlement : undefined
   }
 
@@ -56,17 +55,17 @@ export const make = ({ activity, history }: World): Sources => {
       const name = `${process} ${key}`
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
-    // Of the deliveries that the process settles so, the one with the fewest copies; among equals, the first to be settled.
-    find: (process, parcel, queue) => {
+    // Of the deliveries that the process settles so, the one with the fewest copies.
+    find: (process, parcel, queue, copied) => {
       const key = keyOf(parcel)
       const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
+      if (copied !== undefined) return copied
       const given = all.get(`${process} ${key}`) ?? []
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
       const ended = fitting.filter((each) => askedOf(each) !== undefined && countOf(each) < weight)
-      const fewest = (all: ReadonlyArray<Delivery>) =>
-        all.toSorted((one, other) => countOf(one) - countOf(other) || askedAt(one) - askedAt(other))[0]
+      const fewest = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => countOf(one) - countOf(other))[0]
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
       return fewest(settled) ?? fewest(ended) ?? given.at(-1)
     }
