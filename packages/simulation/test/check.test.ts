@@ -289,6 +289,36 @@ describe("precedence", () => {
     expect(broken(tell(false))).toEqual(["precedence"])
   })
 
+  it("calls after the end of a drain come too late", () => {
+    const tell = (until: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      const run = story.begin(delivery)
+      story.drain("a1")
+      story.wait(until)
+      story.calls(run, call("ack", 1))
+      story.ended(run)
+      story.ask(delivery, release)
+    }
+    const world = Story.scenario({ version: { drainTimeout: 1000, promise: true } })
+    expect(broken(tell(1010), world)).not.toContain("precedence")
+    expect(broken(tell(900), world)).toContain("precedence")
+  })
+
+  it("a redelivery waits as the retry does that another one in between was to wait for", () => {
+    const tell = (isBetween: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (isBetween) story.deliver(copy, 1, "a1", 2)
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.ask(story.deliver(copy, 1, "a1", 3), retry(1000))
+    }
+    const world = Story.scenario({ kind: "sqs" })
+    expect(broken(tell(true), world)).not.toContain("precedence")
+    expect(broken(tell(false), world)).toContain("precedence")
+  })
+
   it("without a run: given back, or undecodable, and nothing else", () => {
     const asks = (settlement: Asked, body: "good" | "undecodable") =>
       broken(
