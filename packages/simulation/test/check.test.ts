@@ -1055,6 +1055,26 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: a redelivery during a settlement is no move", () => {
+  const tell = (isSettling: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        if (!isSettling) story.answer(delivery, ack)
+        story.wait(100_000)
+        story.deliver(copy, 1, "a1", 2)
+        story.wait(5000)
+        const counts = { because: [], buffered: 0, inProgress: 1, quarantined: 0 }
+        story.say({ _tag: "Health", process: "a1", state: "stalled", connection: "up", ...counts })
+      },
+      Story.scenario({ kind: "sqs" })
+    )
+  expect(tell(true)).not.toContain("health")
+  expect(tell(false)).toContain("health")
+})
+
 it("health: what arrives beside a handler at work ends no stall", () => {
   const tell = (isAtWork: boolean) =>
     broken((story) => {
