@@ -1167,16 +1167,20 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
 })
 
 it("drain: what is not given back, unless the call that hides it met a fault", () => {
-  const tell = (site: string) =>
+  const tell = (site: string, before = 0) =>
     broken(
       (story) => {
         first(story)
+        story.say({ _tag: "Fault", site, kind: "busy" })
+        story.wait(before)
         story.drain("a1")
-        story.say({ _tag: "Fault", site, kind: "busy" }, { _tag: "Drained", process: "a1", complete: false })
+        story.say({ _tag: "Drained", process: "a1", complete: false })
       },
       Story.scenario({ kind: "sqs", lease: 30_000 })
     )
   expect(tell("busy a1 hide entry 3")).toEqual([])
+  expect(tell("busy a1 hide entry 3", 9000)).toEqual([])
+  expect(tell("busy a1 hide entry 3", 11_000)).toEqual(["drain"])
   expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
 })
 
