@@ -47,6 +47,8 @@ export const make = (env: {
   const { fifo, remembered, timers, visibilityTimeout } = env
   const receipts = Bag.make<Receipt.Receipt>()
   const held = new Set<Receipt.Receipt>()
+  /** The last delivery of each message: the core settles no earlier one, whose receipt may still work. */
+  const last = new Map<string, Delivery.Delivery>()
 
   const deliveries = () => Array.from(receipts).flatMap(({ delivery }) => delivery ?? [])
 
@@ -59,6 +61,7 @@ export const make = (env: {
     const receipt = Receipt.receiptOf(delivery)
     receipts.delete(receipt)
     held.delete(receipt)
+    if (last.get(receipt.messageId) === delivery) last.delete(receipt.messageId)
     if (how === "gone") remembered.forgetUncounted(receipt.messageId)
     env.onEnd()
   }
@@ -96,6 +99,9 @@ export const make = (env: {
       const delivery = arrived(message, context, receipt.group, receipt)
       receipt.delivery = delivery
       receipts.add(receipt)
+      const earlier = last.get(MessageId)
+      if (earlier !== undefined && !Receipt.receiptOf(earlier).isSettling) ended(earlier, "returned")
+      last.set(MessageId, delivery)
       return delivery
     },
     ended,
