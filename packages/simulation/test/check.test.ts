@@ -1184,6 +1184,23 @@ it("drain: what is not given back, unless the call that hides it met a fault", (
   expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
 })
 
+it("drain: what has come again while its return had no answer is returned with it", () => {
+  const tell = (isAnswered: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story, 2)
+        story.ask(delivery, release)
+        if (isAnswered) story.answer(delivery, release)
+        story.drain("a1")
+        story.deliver(copy, 1, "a1")
+        story.say({ _tag: "Drained", process: "a1", complete: false })
+      },
+      Story.scenario({ kind: "sqs" })
+    )
+  expect(tell(false)).not.toContain("drain")
+  expect(tell(true)).toContain("drain")
+})
+
 it("drain: a handler that cannot be interrupted keeps what has come again while it runs", () => {
   const tell = (isEnded: boolean) =>
     broken((story) => {

@@ -34,7 +34,8 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     copy.deliveries.findLast(({ handedOut }) => (handedOut?.index ?? 0) < until) === life &&
     settlings.length === 0 &&
     // A redelivery that arrived during its settlement is settled with it.
-    attempt?.settlings.length === 0
+    attempt?.settlings.length === 0 &&
+    attempt.prior?.settlings.some(({ answer }) => answer < 0 || answer > arrived.index) !== true
   )
 }
 
