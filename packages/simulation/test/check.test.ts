@@ -1193,6 +1193,7 @@ it("drain: what has come again while its return had no answer is returned with i
         if (isAnswered) story.answer(delivery, release)
         story.drain("a1")
         story.deliver(copy, 1, "a1")
+        story.wait(60_000)
         story.say({ _tag: "Drained", process: "a1", complete: false })
       },
       Story.scenario({ kind: "sqs" })
