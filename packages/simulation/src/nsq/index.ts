@@ -75,9 +75,7 @@ export const make = (world: World): Model => {
     messageTimeout: scenario.lease,
     retry: isExact ? "exact" : "native",
     publishOver: publishesOverAll ? "all" : "first",
-    ...(usesLookupd
-      ? { lookupd: [Servers.lookupUrl] }
-      : { nsqd: names.map((name) => `${name}:4150`) })
+    ...(usesLookupd ? { lookupd: [Servers.lookupUrl] } : { nsqd: names.map((name) => `${name}:4150`) })
   }
   const numbers = new WeakMap<Receipt, number>()
   const numberOf = (delivery: Delivery.Delivery): number => {
