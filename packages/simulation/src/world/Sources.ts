@@ -35,16 +35,22 @@ export const make = ({ activity, history }: World): Sources => {
   const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
   const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
 
+  /** The last settlement of each delivery, as far as the history is read. */
+  const asked = new Map<Delivery, Asked>()
+  let read = 0
+
   const askedOf = (delivery: Delivery): Asked | undefined => {
-    const asked = history.findLast((entry) => entry._tag === "Asked" && entry.delivery === delivery)
-    return asked?._tag === "Asked" ? asked.settlement : undefined
+    for (; read < history.length; read++) {
+      const entry = history[read]!
+      if (entry._tag === "Asked") asked.set(entry.delivery, entry.settlement)
+    }
+    return asked.get(delivery)
   }
 
   /** Whether the settlement of a delivery may be a copy in a queue. */
   const maySend = (delivery: Delivery, to: string, reason: string | undefined): boolean => {
-    const asked = askedOf(delivery)
-    const { queue = work, tag } = asked ?? {}
-    const isOther = tag === "DeadLetter" && reason !== undefined && reason !== asked?.reason
+    const { queue = work, reason: wanted, tag } = askedOf(delivery) ?? {}
+    const isOther = tag === "DeadLetter" && reason !== undefined && reason !== wanted
     return tag !== "Ack" && tag !== "Drop" && queue === to && !isOther
   }
 

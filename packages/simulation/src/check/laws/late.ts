@@ -3,6 +3,7 @@ import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
 import { lateByClocks } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
+import * as Nsq from "../../nsq/Settings.ts"
 
 /** Milliseconds that a due message may take to its handler: leases and daemons are checked every few seconds. */
 const longest = 10_000
@@ -29,6 +30,15 @@ const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
     default:
       return 50
   }
+}
+
+/** Milliseconds, at most, until a consumer learns from nsqlookupd that another nsqd has its topic too: `lookupdInterval`, jittered. */
+const discovery = 18_000
+
+/** Milliseconds that a due message may take longer on this broker. */
+const beyond = (scenario: Scenario): number => {
+  if (scenario.kind === "rabbitmq") return ofTopology(scenario)
+  return scenario.kind === "nsq" && Nsq.of(scenario).usesLookupd ? discovery : 0
 }
 
 const resolutionOf = (scenario: Scenario): number =>
@@ -122,7 +132,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
   const due = bound === undefined ? 0 : bound.at + lateByClocks(lives, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
-  const limit = longest + gathering(lives) + (lives.scenario.kind === "rabbitmq" ? ofTopology(lives.scenario) : 0)
+  const limit = longest + gathering(lives) + beyond(lives.scenario)
   if (entry.at - known <= limit) return []
   if (isHindered(hindered, copy, index)) return []
   const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
