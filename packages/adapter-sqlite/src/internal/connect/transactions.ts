@@ -53,10 +53,12 @@ interface Dependencies {
   readonly soon: (run: () => void) => void
   /** Writes everything committed so far to the disk; `undefined` if the system does that. */
   readonly flush: Flush | undefined
+  /** Called after each commit. */
+  readonly onCommit: (() => void) | undefined
 }
 
 // Long, because its functions share the waiting jobs.
-export const make = ({ connection, flush, settings, soon, timers }: Dependencies): Transactions => {
+export const make = ({ connection, flush, onCommit, settings, soon, timers }: Dependencies): Transactions => {
   let waiting: Array<Waiting> = []
   let [isScheduled, isOpen] = [false, true]
   /** Attempts in a row that did not get the lock. */
@@ -143,6 +145,7 @@ export const make = ({ connection, flush, settings, soon, timers }: Dependencies
       for (const each of group) fail(each, cause)
       return
     }
+    onCommit?.()
     committed(group)
   }
 

@@ -1,0 +1,23 @@
+/** Copies a log into its file, and begins it again. */
+import type { Database } from "../client.ts"
+
+/**
+ * Returns whether no other connection prevented it. It runs in a thread, as its text: it must use nothing outside of itself, and no
+ * functions inside.
+ *
+ * The first copy leaves writers alone. The second one, of what they have written meanwhile, makes them wait. The first commit of a
+ * log that begins again syncs its header, so that commit is made here: it changes nothing. A copy before it would let a writer
+ * begin the log, and sync, in the event loop. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
+ */
+export const checkpoint = (db: Pick<Database, "prepare" | "exec">): boolean => {
+  // A connection has no log before it has read. FULL would sync the commit below.
+  db.exec("PRAGMA synchronous = NORMAL; SELECT 1 FROM sqlite_schema")
+  const copied = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()
+  if (copied?.["log"] !== copied?.["checkpointed"]) return false
+  const restarted = db.prepare("PRAGMA wal_checkpoint(RESTART)").get()
+  if (restarted?.["busy"] !== 0) return false
+  db.exec("BEGIN IMMEDIATE")
+  const version = db.prepare("PRAGMA user_version").get()?.["user_version"]
+  db.exec(`PRAGMA user_version = ${Number(version)}; COMMIT`)
+  return true
+}
