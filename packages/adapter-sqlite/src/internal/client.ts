@@ -23,8 +23,8 @@ export interface Driver {
   readonly fileSystem: (path: string) => number | undefined
   /** Returns a name of the file that a replacement does not have; `undefined` if the file is missing. */
   readonly identity: (path: string) => string | undefined
-  /** The same of the file's log. */
-  readonly logIdentity: (path: string) => string | undefined
+  /** Returns the path of the file's log; `undefined` if the file is missing. */
+  readonly logOf: (path: string) => string | undefined
   /** Returns the file's log. */
   readonly log: (path: string) => Log.Log
   /** Calls back after each change of a file's log. The result ends it; `undefined` if the log cannot be watched. */
@@ -56,7 +56,7 @@ export const node: Driver = {
   },
   fileSystem: (path) => orUndefined(() => fs.statfsSync(dirname(path)).type),
   identity: (path) => orUndefined(() => nameOf(path)),
-  logIdentity: (path) => orUndefined(() => nameOf(Log.pathOf(path))),
+  logOf: (path) => orUndefined(() => Log.pathOf(path)),
   log: Log.node,
   watch: (path, onChange) =>
     orUndefined(() => {

@@ -57,6 +57,7 @@ export const make = (
       timers,
       onState,
       onChange: () => wakeups.wake(),
+      isAwaited: wakeups.isAwaited,
       onBeat: (connection) => vacuum(connection, transactions.add),
       onClose: () => {
         if (log !== undefined) closed = log.close()
@@ -79,7 +80,7 @@ export const make = (
     )
 
     const connected = (): Connection => {
-      const connection = file.current()
+      const connection = file.current(true)
       if (connection instanceof BrokerError.BrokerError) throw connection
       return connection
     }

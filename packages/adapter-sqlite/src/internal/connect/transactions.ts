@@ -46,8 +46,8 @@ interface Waiting {
 }
 
 interface Dependencies {
-  /** Returns the open file, or why it is not open. */
-  readonly connection: () => Connection | BrokerError.BrokerError
+  /** Returns the open file, or why it is not open. `isDurable`: for jobs that are confirmed. */
+  readonly connection: (isDurable: boolean) => Connection | BrokerError.BrokerError
   readonly timers: Timers.Timers
   readonly settings: Settings
   readonly soon: (run: () => void) => void
@@ -118,7 +118,7 @@ export const make = ({ connection, flush, onCommit, settings, soon, timers }: De
   const work = (): void => {
     const group = take()
     if (group.length === 0) return
-    const current = connection()
+    const current = connection(group.some(({ job }) => job.isDurable))
     if (current instanceof BrokerError.BrokerError) return postpone(group, current)
     try {
       current.db.exec("BEGIN IMMEDIATE")
