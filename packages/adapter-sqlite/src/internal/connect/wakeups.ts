@@ -1,9 +1,10 @@
 /** Wakes the consumers of a queue when its messages may be due. */
 
+/** A consumer that waits for messages. */
 export interface Sleeper {
   readonly wake: () => void
   /** Whether it could lease more messages. */
-  readonly isHungry: () => boolean
+  readonly hasCredit: () => boolean
 }
 
 export interface Wakeups {
@@ -33,7 +34,7 @@ export const make = (): Wakeups => {
       for (const name of queue === undefined ? consumers.keys() : [queue]) wakeQueue(name)
     },
     isAwaited: () => {
-      for (const all of consumers.values()) for (const { isHungry } of all) if (isHungry()) return true
+      for (const all of consumers.values()) for (const { hasCredit } of all) if (hasCredit()) return true
       return false
     }
   }

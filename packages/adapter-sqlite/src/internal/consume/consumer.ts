@@ -57,10 +57,10 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     if (!isClaiming) claim()
   }
 
-  const isHungry = (): boolean => held.size < limit
+  const hasCredit = (): boolean => held.size < limit
 
   const wake = (): void => {
-    if (isHungry()) refill()
+    if (hasCredit()) refill()
   }
 
   const timeOut = (): void => {
@@ -116,7 +116,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     })
   }
 
-  const unlisten = onWake(queue, { wake, isHungry })
+  const unlisten = onWake(queue, { wake, hasCredit })
 
   return {
     held,
