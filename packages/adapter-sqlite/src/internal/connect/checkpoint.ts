@@ -5,12 +5,12 @@ import type { Database } from "../client.ts"
  * Returns whether no other connection prevented it. It runs in a thread, as its text: it must use nothing outside of itself, and no
  * functions inside.
  *
- * The first copy leaves writers alone. The second one, of what they have written meanwhile, makes them wait. The first commit of a
- * log that begins again syncs its header, so that commit is made here: it changes nothing. A copy before it would let a writer
- * begin the log, and sync, in the event loop. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
+ * The first copy leaves writers alone. The second one, of what they have written meanwhile, makes them wait. The next commit begins
+ * the log again and syncs its header. It is made here and changes nothing: made by a writer, it would block the event loop. A writer
+ * is rarely faster. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
  */
 export const checkpoint = (db: Pick<Database, "prepare" | "exec">): boolean => {
-  // A connection has no log before it has read. FULL would sync the commit below.
+  // A connection has no log before it has read. FULL would sync the commit below, too.
   db.exec("PRAGMA synchronous = NORMAL; SELECT 1 FROM sqlite_schema")
   const copied = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()
   if (copied?.["log"] !== copied?.["checkpointed"]) return false

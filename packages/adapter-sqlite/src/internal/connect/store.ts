@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import { memory, type Settings } from "../../SqliteOptions.ts"
 import type { Driver } from "../client.ts"
 import type { Context } from "../toBrokerError.ts"
-import * as Checkpoints from "./checkpoints.ts"
+import * as Checkpointing from "./checkpointing.ts"
 import type { Connection } from "./connection.ts"
 import * as File from "./file.ts"
 import * as Flushing from "./flushing.ts"
@@ -69,7 +69,7 @@ export const make = (
       settings,
       soon: driver.soon,
       flush: durability === "normal" ? flush && Flushing.later(flush, timers) : flush,
-      onCommit: log && Checkpoints.make(log, timers)
+      onCommit: log && Checkpointing.make(log, timers)
     })
     yield* Effect.addFinalizer(() =>
       Effect.promise(() => {
