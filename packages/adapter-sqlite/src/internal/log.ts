@@ -120,6 +120,7 @@ const checkpointing = (path: string) => {
         })
         worker.once("error", reject)
         worker.once("exit", exited)
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
         worker.postMessage(undefined)
       }),
     close: async () => void (await thread?.terminate())

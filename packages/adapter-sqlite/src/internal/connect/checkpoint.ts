@@ -1,5 +1,10 @@
 /** Copies a log into its file, and begins it again. */
-import type { Database } from "../client.ts"
+
+/** The part of a connection that it uses. */
+interface Database {
+  readonly exec: (sql: string) => void
+  readonly prepare: (sql: string) => { readonly get: () => Record<string, unknown> | undefined }
+}
 
 /**
  * Returns whether no other connection prevented it. It runs in a thread, as its text: it must use nothing outside of itself, and no
@@ -9,7 +14,7 @@ import type { Database } from "../client.ts"
  * the log again and syncs its header. It is made here and changes nothing: made by a writer, it would block the event loop. A writer
  * is rarely faster. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
  */
-export const checkpoint = (db: Pick<Database, "prepare" | "exec">): boolean => {
+export const checkpoint = (db: Database): boolean => {
   // A connection has no log before it has read. FULL would sync the commit below, too.
   db.exec("PRAGMA synchronous = NORMAL; SELECT 1 FROM sqlite_schema")
   const copied = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()
