@@ -92,10 +92,10 @@ export const make = (disk = Disk.make()): VirtualDriver => {
         if (disk.boot() !== boot) return new Promise(() => {})
         end()
       },
-      checkpoint: async () => {
+      checkpoint: async (pages) => {
         const db = open(path)
         try {
-          const isRestarted = checkpoint(db)
+          const isRestarted = checkpoint(db, pages)
           if (isRestarted) disk.restarted(path)
           return isRestarted
         } finally {

@@ -11,8 +11,8 @@ export interface Log {
   readonly flush: () => Promise<void>
   /** Whether the log has this many pages; false if it cannot be read. */
   readonly has: (pages: number) => boolean
-  /** Copies the log into the file and begins it again. Resolves to whether nothing prevented it. */
-  readonly checkpoint: () => Promise<boolean>
+  /** Copies the log into the file, and begins it again if it has this many pages. Resolves to whether nothing prevented it. */
+  readonly checkpoint: (pages: number) => Promise<boolean>
   /** Resolves once no thread uses the file. Other calls open the log again. */
   readonly close: () => Promise<void>
 }
@@ -91,7 +91,7 @@ const program = `
   const url = require("node:url").pathToFileURL(workerData)
   url.searchParams.set("mode", "rw")
   const db = new DatabaseSync(url, { timeout: 100 })
-  parentPort.on("message", () => parentPort.postMessage(checkpoint(db)))
+  parentPort.on("message", (pages) => parentPort.postMessage(checkpoint(db, pages)))
 `
 
 /** A thread that lives from the first checkpoint until it is closed or fails. */
@@ -109,7 +109,7 @@ const checkpointing = (path: string) => {
     return worker
   }
   return {
-    checkpoint: () =>
+    checkpoint: (pages: number) =>
       new Promise<boolean>((resolve, reject) => {
         const worker = (thread ??= start())
         const exited = () => reject(new Error("the thread has ended"))
@@ -121,7 +121,7 @@ const checkpointing = (path: string) => {
         worker.once("error", reject)
         worker.once("exit", exited)
         // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-        worker.postMessage(undefined)
+        worker.postMessage(pages)
       }),
     close: async () => void (await thread?.terminate())
   }

@@ -18,6 +18,6 @@ export const make = (log: Log, timers: Timers.Timers): (() => void) => {
   return () => {
     if (isRunning || !log.has(limit)) return
     isRunning = true
-    log.checkpoint().then(end, () => end(false))
+    log.checkpoint(limit).then(end, () => end(false))
   }
 }
