@@ -26,7 +26,11 @@ export interface InFlight {
 export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<Broker.SettleRequest> =>
   deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() }))
 
-/** Starts with nothing in flight. */
+/**
+ * Starts with nothing in flight.
+ *
+ * Long, because its functions share the receipts.
+ */
 export const make = (env: {
   readonly queue: string
   readonly fifo: boolean
