@@ -1,7 +1,7 @@
 /** Wakes the consumers of a queue when its messages may be due. */
 
 /** A consumer that waits for messages. */
-export interface Sleeper {
+interface Sleeper {
   readonly wake: () => void
   /** Whether it could lease more messages. */
   readonly hasCredit: () => boolean
