@@ -52,8 +52,9 @@ export const openOnly = ({ path }: Settings, driver: Driver): Connection => {
 const checkpointAt = 10_000
 
 const configure = ({ durability, path }: Settings, { db }: Connection): void => {
-  // Of a new file only, so it must come first.
-  db.exec("PRAGMA auto_vacuum = INCREMENTAL")
+  // Of a new file only, so it must come first. On any other file it would wait for the lock, and write.
+  const isNew = db.prepare("PRAGMA page_count").get()?.["page_count"] === 0
+  if (isNew) db.exec("PRAGMA auto_vacuum = INCREMENTAL")
   const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"]
   if (path !== memory && mode !== "wal") throw refusal(`${path} is on a file system without shared memory`, local)
   db.exec(
