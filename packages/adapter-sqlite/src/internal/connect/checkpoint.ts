@@ -7,8 +7,8 @@ interface Database {
 }
 
 /**
- * Returns whether no other connection prevented it; `pages`: of a log that begins again. It runs in a thread, as its text: it must use nothing outside of itself, and no
- * functions inside.
+ * Returns whether no other connection prevented it. A log with fewer `pages` does not begin again. It runs in a thread, as its
+ * text, so it uses nothing outside of itself, and has no functions inside: bundlers change both.
  *
  * The first copy leaves writers alone. The second one, of what they have written meanwhile, makes them wait. The next commit begins
  * the log again and syncs its header. It is made here and changes nothing: made by a writer, it would block the event loop. A writer
