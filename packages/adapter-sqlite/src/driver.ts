@@ -1,2 +1,4 @@
 /** The driver as the adapter sees it, for simulations and tests. */
-export { type Database, Driver, type Flusher, type Statement } from "./internal/client.ts"
+export { type Database, Driver, node, type Statement } from "./internal/client.ts"
+export { checkpoint } from "./internal/connect/checkpoint.ts"
+export type { Log } from "./internal/log.ts"

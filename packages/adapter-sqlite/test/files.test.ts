@@ -240,9 +240,9 @@ it("the log of a file behind a link is found next to the file", () =>
       const db = new DatabaseSync(path)
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE mine (a)")
       fs.symlinkSync(path, link)
-      const flusher = node.flusher(link)
-      yield* Effect.promise(flusher.flush)
-      flusher.close()
+      const log = node.log(link)
+      yield* Effect.promise(log.flush)
+      yield* Effect.promise(log.close)
     })
   ))
 

@@ -190,5 +190,5 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     calmAt
   })
   if (kind === "sqlite") return Sqlite.of(twisted)
-  return kind === "rabbitmq" ? { ...twisted, rabbitmq: RabbitMq.of(twisted) } : twisted
+  return kind === "rabbitmq" ? RabbitMq.on(twisted) : twisted
 }

@@ -99,6 +99,8 @@ export type Fact =
       readonly why: "asked" | "connection" | "lease" | "restart"
       /** Milliseconds of its lease that were left, by the clock of the process that ended it. Default: 0. */
       readonly early?: number
+      /** Whether its client has replaced it, without a settlement. Default: no. */
+      readonly replaced?: boolean
     }
   /** A copy is gone permanently. `forgotten`: the broker lost it, as its kind may. */
   | {

@@ -54,7 +54,6 @@ export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies):
       exec("COMMIT")
       // The file of an earlier boot is nobody's.
       if (disk.boot() !== boot) return
-      disk.written()
       if (isSynced) disk.sync()()
       onCommit(of)
       faults.committed(verb)

@@ -5,6 +5,7 @@
  * Two kinds of syncs happen. Programs sync the log, and so does SQLite itself when it commits with `synchronous = FULL`. At a
  * checkpoint, SQLite syncs the log and then the file. https://www.sqlite.org/wal.html#performance_considerations
  */
+import { node } from "@requeue/adapter-sqlite/driver"
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,7 +20,9 @@ export interface Disk {
   /** Whether the path leads to the file of this boot. */
   readonly isFile: (path: string) => boolean
   readonly open: () => DatabaseSync
-  /** Notices a checkpoint. Call it after each commit. */
+  /** Whether the log has this many pages. */
+  readonly hasLog: (pages: number) => boolean
+  /** Notices a checkpoint. */
   readonly written: () => void
   /** Begins a sync of the log. The returned function ends it, and returns whether the file is still the same. */
   readonly sync: () => () => boolean
@@ -30,9 +33,6 @@ export interface Disk {
 
 /** A folder in memory. */
 const memory = fs.existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
-
-/** Bytes of a log of 1000 pages, before which SQLite makes no checkpoint. */
-const checkpointSize = 1000 * 4096
 
 /** The size of what a disk writes at once, in bytes. */
 const sector = 512
@@ -72,14 +72,16 @@ export const make = (losesPower: boolean): Disk => {
   let [synced, last]: [Buffer, number] = [nothing, 0]
   let checkpoint = ""
   const at = (): string => `${path}.${boot}`
+  let log = node.log(at())
 
   return {
     path,
     boot: () => boot,
     isFile: (other) => other === path || other === at(),
     open: () => new DatabaseSync(at(), { timeout: 0 }),
+    hasLog: (pages) => log.has(pages),
     written: () => {
-      if (!losesPower || fs.statSync(`${at()}-wal`).size < checkpointSize) return
+      if (!losesPower) return
       const before = checkpoint
       checkpoint = checkpointOf(at())
       if (checkpoint !== before && !checkpoint.endsWith(" 0")) [synced, last] = [read(`${at()}-wal`), ++syncs]
@@ -96,11 +98,16 @@ export const make = (losesPower: boolean): Disk => {
     powerCut: (isLater) => {
       const file = read(at())
       ;[synced, last] = [torn(synced, read(`${at()}-wal`), isLater), ++syncs]
+      void log.close()
       boot++
+      log = node.log(at())
       checkpoint = ""
       fs.writeFileSync(at(), file)
       fs.writeFileSync(`${at()}-wal`, synced)
     },
-    close: () => fs.rmSync(folder, { recursive: true })
+    close: () => {
+      void log.close()
+      fs.rmSync(folder, { recursive: true })
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** The adapter's driver in one process: its file is the world's, and so is its time. */
-import type { Driver } from "@requeue/adapter-sqlite/driver"
+import { checkpoint, type Driver, type Log } from "@requeue/adapter-sqlite/driver"
 import * as Context from "effect/Context"
 import * as Machine from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
@@ -33,6 +33,9 @@ export const watchers = (world: World): Watchers => {
 
 type Service = Context.Service.Shape<typeof Driver>
 
+/** How much sooner than in real files a log is long: worlds are short. */
+const sooner = 20
+
 interface Dependencies {
   readonly disk: Disk
   readonly machine: Machine.Machine
@@ -63,8 +66,40 @@ export const make = (world: World, { connections, disk, faults, isAway, machine,
       )
     })
 
-  const nameOf = (path: string, suffix: string): string | undefined =>
-    !isAway() && disk.isFile(path) ? `${disk.boot()}${suffix}` : undefined
+  const copy = (pages: number): boolean => {
+    const db = connections.open("adapter", false)
+    try {
+      return checkpoint(db, pages)
+    } finally {
+      db.close()
+      disk.written()
+    }
+  }
+
+  const log: Log = {
+    flush,
+    has: (pages) => disk.hasLog(pages / sooner),
+    checkpoint: (pages) =>
+      new Promise((resolve, reject) => {
+        world.after(faults.sync().millis, () =>
+          perform(() => {
+            try {
+              resolve(copy(pages / sooner))
+            } catch (error) {
+              reject(error as Error)
+            }
+          })
+        )
+      }),
+    close: () => Promise.resolve()
+  }
+
+  const isThere = (path: string): boolean => !isAway() && disk.isFile(path)
+
+  const identity = (file: string): string | undefined => {
+    const [, path = file, suffix = ""] = /^(.*?)(-wal)?$/.exec(file) ?? []
+    return isThere(path) ? `${disk.boot()}${suffix}` : undefined
+  }
 
   return {
     resolve: (path) => path,
@@ -74,9 +109,9 @@ export const make = (world: World, { connections, disk, faults, isAway, machine,
       return db
     },
     fileSystem: () => 0,
-    identity: (path) => nameOf(path, ""),
-    logIdentity: (path) => nameOf(path, "-wal"),
-    flusher: () => ({ flush, close: () => undefined }),
+    identity,
+    logOf: (path) => (isThere(path) ? `${path}-wal` : undefined),
+    log: () => log,
     // Without consumers, no change is of interest.
     watch: (_, onChange) => (Machine.isOfWorld(machine) ? () => undefined : watchers.watch(machine, onChange)),
     soon: (run) => void world.after(0, () => perform(run)),
