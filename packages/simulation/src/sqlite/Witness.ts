@@ -2,6 +2,7 @@
  * Writes the facts of the file into the history: after each commit, the differences to its rows before. It reads the file as any
  * program could, and knows nothing of how the adapter changes it.
  */
+import { free } from "@requeue/adapter-sqlite/driver"
 import type { StatementSync } from "node:sqlite"
 import type { Delivery } from "../History.ts"
 import { receipts } from "../Scenario.ts"
@@ -74,7 +75,9 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
   }
 
   const read = () =>
-    all("SELECT seq, queue, at, leased, token, deliveries, metadata FROM requeue_message") as ReadonlyArray<Row>
+    all(
+      `SELECT seq, queue, at, iif(leased = ${free}, 0, leased) AS leased, token, deliveries, metadata FROM requeue_message`
+    ) as ReadonlyArray<Row>
 
   const parcelOf = ({ metadata, seq }: Row): Parcel => {
     const { body, headers } = reader("SELECT body, headers FROM requeue_message WHERE seq = ?").get(seq)!

@@ -32,8 +32,8 @@ export const mutants: ReadonlyArray<Planted> = [
   {
     name: "leases end a second early",
     file: adapter("rows"),
-    from: "SET leased = 0 WHERE leased > 0 AND leased <= ?",
-    to: "SET leased = 0 WHERE leased > 0 AND leased <= ? + 1000",
+    from: "WHERE ${isLeased} AND leased <= ?`).run",
+    to: "WHERE ${isLeased} AND leased <= ? + 1000`).run",
     seed: 4,
     law: "leases"
   },
@@ -42,7 +42,7 @@ export const mutants: ReadonlyArray<Planted> = [
     file: adapter("rows"),
     from: "Math.ceil(now + delay)",
     to: "Math.ceil(now + delay / 2)",
-    seed: 1,
+    seed: 3,
     law: "early"
   },
   {
@@ -66,14 +66,14 @@ export const mutants: ReadonlyArray<Planted> = [
     file: adapter("connect/transactions"),
     from: "rollBack(current)\n      for (const each of group) fail(each, cause)\n      return\n",
     to: "rollBack(current)\n      for (const each of group) fail(each, cause)\n",
-    seed: 6,
-    law: "settle once"
+    seed: 27,
+    law: "double run"
   },
   {
     name: "a retry keeps the count of deliveries",
     file: adapter("rows"),
-    from: "metadata = ?, leased = 0, deliveries = 0 WHERE",
-    to: "metadata = ?, leased = 0 WHERE",
+    from: "leased = ${free}, deliveries = 0 WHERE",
+    to: "leased = ${free} WHERE",
     seed: 3,
     law: "attempts"
   }
