@@ -48,6 +48,24 @@ const promised = (machine: Machine, takes: number, finish: Finish): Promise<void
   })
 }
 
+/** Does it as an Effect. */
+const effected = (takes: number, finish: Finish): Effect.Effect<void, unknown> => {
+  const conclude = (finished: Finished): Effect.Effect<void, unknown> => {
+    if (finished === "killed") return Effect.never
+    return finished === undefined ? Effect.void : Effect.fail(finished.thrown)
+  }
+  const end = Effect.suspend(() => {
+    const finished = finish()
+    return finished instanceof Promise
+      ? Effect.flatMap(
+          Effect.promise(() => finished),
+          conclude
+        )
+      : conclude(finished)
+  })
+  return takes === 0 ? end : Effect.andThen(Effect.sleep(takes), end)
+}
+
 type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned) => void
 
 /** Makes a handler's call, and records it. */
@@ -66,6 +84,30 @@ const calling =
     turn.message.fail(Throwing.make(planned.error ?? "error"), options)
   }
 
+/** Before a run ends, its transaction runs, if it has one. */
+const enlisting = (
+  transact: Transact | undefined,
+  run: number,
+  turns: ReadonlyArray<Turn>,
+  batch: Handler.Batch<unknown> | undefined,
+  { end, failed }: { readonly end: () => Finished; readonly failed: (thrown: unknown) => Finished }
+): Finish => {
+  const enlisted = turns.filter(({ behaviour: { within } }) => within !== undefined)
+  const within = enlisted[0]?.behaviour.within
+  if (transact === undefined || within === undefined) return end
+  // A batch leaves out messages with a retry.
+  const isWhole = enlisted.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
+  const messages = enlisted.map(({ message }) => message)
+  return () => {
+    try {
+      const done = transact(run, within, { messages, batch: isWhole ? batch : undefined })
+      return done === undefined ? end() : done.then(end, failed)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+}
+
 /** Writes into what a handler received. */
 const meddle = ({ body, headers }: Received): void => {
   try {
@@ -76,6 +118,7 @@ const meddle = ({ body, headers }: Received): void => {
   }
 }
 
+// Long, because the functions of a run share its turns.
 /** The handlers of a process. `runs` counts the handler runs of each message, in all processes. */
 export const make = (
   world: World,
@@ -139,40 +182,9 @@ export const make = (
       return { thrown }
     }
 
-    const enlisting = turns.filter(({ behaviour: { within } }) => within !== undefined)
-    const within = enlisting[0]?.behaviour.within
-
-    /** Runs the transaction, if the run has one, and ends it. */
-    const finish: Finish = () => {
-      if (transact === undefined || within === undefined) return end()
-      try {
-        const messages = enlisting.map(({ message }) => message)
-        // A batch leaves out messages with a retry.
-        const isWhole =
-          messages.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
-        const done = transact(number, within, { messages, batch: isWhole ? batch : undefined })
-        return done === undefined ? end() : done.then(end, failed)
-      } catch (error) {
-        return failed(error)
-      }
-    }
-
+    const finish = enlisting(transact, number, turns, batch, { end, failed })
     if (isPromise) return promised(machine, longest, finish)
-    const conclude = (finished: Finished): Effect.Effect<void, unknown> => {
-      if (finished === "killed") return Effect.never
-      return finished === undefined ? Effect.void : Effect.fail(finished.thrown)
-    }
-    const ending = Effect.suspend(() => {
-      const finished = finish()
-      return finished instanceof Promise
-        ? Effect.flatMap(
-            Effect.promise(() => finished),
-            conclude
-          )
-        : conclude(finished)
-    })
-    if (longest === 0 && within === undefined) return ending
-    const body = longest === 0 ? ending : Effect.andThen(Effect.sleep(longest), ending)
+    const body = effected(longest, finish)
     // A handler that never ends must be interruptible: for any other, nothing is promised.
     if (isStubborn && Number.isFinite(longest)) return Effect.uninterruptible(body)
     return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))

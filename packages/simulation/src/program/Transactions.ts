@@ -12,7 +12,7 @@ import type { World } from "../world/World.ts"
 type Received = Handler.Received<unknown>
 
 /** The messages that a transaction acks: single ones, or a batch. */
-export interface Enlisting {
+interface Enlisting {
   readonly messages: ReadonlyArray<Received>
   readonly batch: Handler.Batch<unknown> | undefined
 }

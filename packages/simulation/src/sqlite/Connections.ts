@@ -28,6 +28,8 @@ const verbOf = (sql: string): Verb | undefined => {
   return /^(UPDATE|DELETE)/.test(sql) && sql.includes("token") ? "settle" : undefined
 }
 
+type Values = ReadonlyArray<any> // of the adapter, or of the program
+
 /** The connections of a process without any. */
 export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies): Connections => {
   const all = new Set<DatabaseSync>()
@@ -80,11 +82,11 @@ export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies):
         faults.write(kind)
       }
       const [run, all] = [statement.run.bind(statement), statement.all.bind(statement)]
-      statement.run = (...values: ReadonlyArray<any>) => {
+      statement.run = (...values: Values) => {
         before()
         return run(...values)
       }
-      statement.all = (...values: ReadonlyArray<any>) => {
+      statement.all = (...values: Values) => {
         before()
         return all(...values)
       }

@@ -79,18 +79,10 @@ export const make = (world: World, { connections, disk, faults, isAway, machine,
   const log: Log = {
     flush,
     has: (pages) => disk.hasLog(pages / sooner),
-    checkpoint: (pages) =>
-      new Promise((resolve, reject) => {
-        world.after(faults.sync().millis, () =>
-          perform(() => {
-            try {
-              resolve(copy(pages / sooner))
-            } catch (error) {
-              reject(error as Error)
-            }
-          })
-        )
-      }),
+    checkpoint: async (pages) => {
+      await new Promise<void>((resolve) => void world.after(faults.sync().millis, () => perform(resolve)))
+      return copy(pages / sooner)
+    },
     close: () => Promise.resolve()
   }
 

@@ -6,7 +6,7 @@ import type { World } from "../world/World.ts"
 import type { Connections } from "./Connections.ts"
 
 /** The table of the programs. */
-export const table = "CREATE TABLE IF NOT EXISTS mine (delivery INTEGER NOT NULL) STRICT"
+const table = "CREATE TABLE IF NOT EXISTS mine (delivery INTEGER NOT NULL) STRICT"
 
 const insert = "INSERT INTO mine VALUES (?) RETURNING delivery"
 

@@ -11,6 +11,8 @@ import * as Sources from "../world/Sources.ts"
 import { keyOf, type Parcel, taleOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
+type Columns = Record<string, any> // of any type
+
 /** A row without its body. */
 interface Row {
   readonly seq: number
@@ -64,7 +66,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
   /** The deliveries that removed rows in transactions since the last boot. */
   const acked = new Map<number, Delivery>()
 
-  const all = (sql: string): ReadonlyArray<Record<string, any>> => {
+  const all = (sql: string): ReadonlyArray<Columns> => {
     try {
       return reader(sql).all()
     } catch (error) {
@@ -77,7 +79,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
   const read = () =>
     all(
       `SELECT seq, queue, at, iif(leased = ${free}, 0, leased) AS leased, token, deliveries, metadata FROM requeue_message`
-    ) as ReadonlyArray<Row>
+    ) as ReadonlyArray<Row> // the columns of the table
 
   const parcelOf = ({ metadata, seq }: Row): Parcel => {
     const { body, headers } = reader("SELECT body, headers FROM requeue_message WHERE seq = ?").get(seq)!

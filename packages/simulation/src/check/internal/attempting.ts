@@ -43,6 +43,16 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     life.runs.push(run)
   }
 
+  const enlist = ({ entry, index }: Seen<"Enlisted">): void => {
+    for (const each of entry.deliveries) {
+      // The core acks the delivery that has replaced this one.
+      for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) {
+        life.enlisted = index
+        life.isRefused = entry.isRefused
+      }
+    }
+  }
+
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
     // It may be redelivered after its return, and before the answer to that.
@@ -73,5 +83,5 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     if (settling.fate === "lost" && enlisted >= 0 && !isRefused && isLast) settling.attempt.isOver = true
   }
 
-  return { arrive, turn, ask, answer }
+  return { arrive, turn, enlist, ask, answer }
 }

@@ -15,7 +15,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
   const { attempts, copies, copyOf, deliveries, handOut, keyOf, keys, processes, processOf } = registry
   const work = new Set<string>()
   const { back, store } = storing(registry, work)
-  const { answer, arrive, ask, turn } = attempting(registry)
+  const { answer, arrive, ask, enlist, turn } = attempting(registry)
   const runs: Array<Run> = []
   const byNumber = new Map<number, Run>()
   const lose = (index: number, lost: ReadonlyArray<Delivery>): void => {
@@ -32,6 +32,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
   let calm: Lives["calm"]
   let end: Lives["end"]
 
+  // Long, because each kind of fact has its line.
   history.forEach((entry, index) => {
     switch (entry._tag) {
       case "Sending":
@@ -86,14 +87,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return
       }
       case "Enlisted":
-        for (const each of entry.deliveries) {
-          // The core acks the delivery that has replaced this one.
-          for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) {
-            life.enlisted = index
-            life.isRefused = entry.isRefused
-          }
-        }
-        return
+        return enlist({ index, entry })
       case "Called":
         return void byNumber.get(entry.run)?.calls.push({ index, at: entry.at, call: entry.call })
       case "Ended": {
