@@ -1,5 +1,6 @@
 import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
+import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
@@ -41,8 +42,9 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
-  // A settled message that is redelivered because its removal was lost is removed by the client itself.
-  const asked = deliveries.flatMap((each) =>
+  // A settled message that is redelivered because its removal was lost is removed by the client itself, and so is its namesake.
+  const namesakes = [...namesakesOf(copy)].flatMap((each) => each.deliveries)
+  const asked = namesakes.flatMap((each) =>
     each.process === last?.process
       ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
       : []
