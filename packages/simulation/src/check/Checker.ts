@@ -74,7 +74,7 @@ const laws: ReadonlyArray<Law> = [
 ]
 
 /** The laws of what a process recognises when it is redelivered. */
-const ofNames: ReadonlySet<Law> = new Set([precedence, repeated, redelivered, doubleRun, attempts, unseen])
+const ofNames: ReadonlySet<Law> = new Set([books, precedence, repeated, redelivered, doubleRun, attempts, unseen])
 
 /** Returns all violations of a history, in order of time. Empty: it conforms to the design. */
 export const check = (scenario: Scenario, history: History): ReadonlyArray<Violation> => {
