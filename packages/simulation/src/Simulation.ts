@@ -7,7 +7,6 @@ import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
 import * as Program from "./program/Program.ts"
 import * as Lossy from "./lossy/index.ts"
-import * as Push from "./push/index.ts"
 import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
 import type { Model } from "./world/Model.ts"
@@ -115,8 +114,6 @@ const turn = (): Promise<void> =>
 
 const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
-    case "push":
-      return Push.make(world)
     case "lossy":
       return Lossy.make(world)
     case "sqs": {

@@ -550,12 +550,6 @@ const clients: ReadonlyArray<Mutant> = [
     to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
   },
   {
-    name: "the pushing client acks though its copy was not confirmed",
-    file: "simulation/src/push/Consumer.ts",
-    from: "if (Exit.isSuccess(result)) return done(claim)",
-    to: "if (Exit.isSuccess(result) || isOurs(receiptOf(claim.delivery))) return done(claim)"
-  },
-  {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,
     from: "publish(copies, copied)",

@@ -9,12 +9,9 @@ const longest = 10_000
 /** Milliseconds for which a fault has consequences: pauses, leases and timeouts, one after the other. */
 const aftermath = 600_000
 
-/** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
-const resolutions = { push: 1, lease: 1000, lossy: 5200 }
-
 /**
- * The same for the topologies of the adapter for RabbitMQ, see `docs/rabbitmq.md`: steps of 50 ms or of a second; rounds; and
- * longer delays in front.
+ * Milliseconds by which the topologies of RabbitMQ may be late with a delay, see `docs/rabbitmq.md`: steps of 50 ms or of a
+ * second; rounds; and longer delays in front.
  */
 const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
   const delays = [...versions.flatMap(({ backoff }) => backoff), ...sendings.map(({ delay }) => delay)]
@@ -30,8 +27,17 @@ const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
   }
 }
 
-const resolutionOf = (scenario: Scenario): number =>
-  scenario.kind === "rabbitmq" ? ofTopology(scenario) : resolutions[familyOf(scenario)]
+/** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
+const resolutionOf = (scenario: Scenario): number => {
+  switch (familyOf(scenario)) {
+    case "push":
+      return ofTopology(scenario)
+    case "lease":
+      return 1000
+    case "lossy":
+      return 5200
+  }
+}
 
 /**
  * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
@@ -133,7 +139,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
   const due = bound === undefined ? 0 : bound.at + tolerance(lives, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
-  const limit = longest + gathering(lives) + (lives.scenario.kind === "rabbitmq" ? ofTopology(lives.scenario) : 0)
+  const limit = longest + gathering(lives) + (familyOf(lives.scenario) === "push" ? ofTopology(lives.scenario) : 0)
   if (entry.at - known <= limit) return []
   if (isHindered(hindered, copy, index)) return []
   const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
