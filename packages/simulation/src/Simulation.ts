@@ -22,7 +22,7 @@ const longestRest = 30 * 24 * 3_600_000
 /** The program that the processes run, and the bodies of its messages. */
 export interface Subject {
   readonly start: Population.Start
-  readonly bodyOf: (sending: Sending) => Uint8Array
+  readonly bodyOf: (sending: Sending, scenario: Scenario) => Uint8Array
   /** Called before time advances: a problem ends the run with its error. Default: there is none. */
   readonly problem?: () => Problem | undefined
 }
@@ -72,7 +72,7 @@ export const run = async (
       (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
     )
   const population = Population.populate(world, starting, serviceOf)
-  const sends = Senders.send(world, model, serviceOf, bodyOf)
+  const sends = Senders.send(world, model, serviceOf, (sending) => bodyOf(sending, scenario))
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0

@@ -784,6 +784,7 @@ describe("attempts", () => {
     const tell = (isReplaced: boolean, before: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
       story.run(delivery, { error: "error" })
+      story.start("b1", 1)
       const second = story.deliver(copy, 1, "b1", before)
       story.run(second, { error: "error" })
       story.wait(1)
@@ -1031,6 +1032,23 @@ it("refused: a smaller copy, or quarantine", () => {
   expect(broken(tell(0, false))).toEqual(["refused"])
   expect(broken(tell(1, false))).toEqual([])
   expect(broken(tell(0, true))).toEqual([])
+})
+
+it("smaller: a copy that leaves out enough is accepted, unless its route is refused for another message", () => {
+  const tell = (cut: number, others: Scenario["refusals"] = []) => {
+    const refusals = [{ key: 1, of: "deadLetter" as const, until: 1, reason: "BodyTooLarge" as const }, ...others]
+    return broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
+      story.ask(delivery, letter)
+      story.answer(delivery, letter, "rejected")
+    }, Story.scenario({ refusals }))
+  }
+  expect(tell(0)).toEqual([])
+  expect(tell(1)).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "BodyTooLarge" }])).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual([])
 })
 
 it("after death: nothing", () => {
