@@ -40,7 +40,7 @@ const begin = async (kind: keyof typeof models, seed: number, rates: Partial<Rat
   const bare = { sendings: [], operations: [], processes: [], refusals: [], calmAt, focus: "operator" }
   const { rabbitmq: _, ...drawn } = Generate.scenario(seed, [kind])
   // No letter is returned so often that RabbitMQ moves it away.
-  const versions = each(drawn, { maxDeliveries: 1000 })
+  const versions = each(drawn, { maxDeliveries: 400 })
   const world = World.make({ ...drawn, ...bare, versions, rates: { ...calm, ...rates } })
   const model = models[kind].make(world)
   const machine = Machine.make(world, "operator", Machine.trueClock)

@@ -67,12 +67,6 @@ const batching: ReadonlyArray<Mutant> = [
     to: ""
   },
   {
-    name: "suspects that wait are not given back",
-    file: consume("batcher"),
-    from: "const waiting = [...cut(items.size), ...suspects.take(suspects.size)]",
-    to: "const waiting = cut(items.size)"
-  },
-  {
     name: "a suspect runs beside others",
     file: consume("scheduler"),
     from: "if (batches > 0) return undefined",
@@ -241,12 +235,6 @@ const losing: ReadonlyArray<Mutant> = [
     file: consume("deliveries"),
     from: "    if (item.history.isLost) this.counts.lost--\n",
     to: ""
-  },
-  {
-    name: "a delivery is lost twice",
-    file: consume("deliveries"),
-    from: "    if (item.history.isLost === isLost) return\n",
-    to: "    if (!isLost && !item.history.isLost) return\n"
   },
   {
     name: "a redelivery leaves the room of the lost one taken",
@@ -420,12 +408,6 @@ const flowing: ReadonlyArray<Mutant> = [
     from: "return Math.min(room, begun - lost + 1)",
     to: "return Math.min(room, 1)",
     was: "A probe waited for slow handlers that had nothing to do with it."
-  },
-  {
-    name: "lost deliveries take no room",
-    file: consume("flow"),
-    from: "Math.min(kept, spare) - lost)",
-    to: "Math.min(kept, spare))"
   },
   {
     name: "what waited does not begin after a pause by hand",
