@@ -7,15 +7,14 @@
 export type Family = "push" | "lease" | "lossy" | "store"
 
 /** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "lossy" | "nsq" | "rabbitmq" | "sqlite"
+export type Kind = "rabbitmq" | "sqs" | "sqlite" | "lossy" | "nsq"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
-  push: "push",
+  rabbitmq: "push",
   sqs: "lease",
   lossy: "lossy",
   nsq: "lossy",
-  rabbitmq: "push",
   sqlite: "store"
 }
 
@@ -23,10 +22,10 @@ const families: Readonly<Record<Kind, Family>> = {
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
 /** The kinds of brokers that worlds have by default. */
-export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "lossy"]
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "lossy", "sqlite"]
 
 /** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "nsq", "rabbitmq", "sqlite"]
+export const every: ReadonlyArray<Kind> = [...kinds, "nsq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
@@ -206,11 +205,9 @@ export interface Rates {
 export interface Scenario {
   readonly seed: number
   readonly kind: Kind
-  /** Whether the client cannot identify the copies of a message; on `push` only. Default: it can. */
-  readonly isNameless?: boolean
   /** Maximum milliseconds of one way over the network. */
   readonly latency: number
-  /** Milliseconds of a lease; `push` ignores it. */
+  /** Milliseconds of a lease; `rabbitmq` ignores it. */
   readonly lease: number
   readonly versions: ReadonlyArray<Version>
   readonly processes: ReadonlyArray<Process>

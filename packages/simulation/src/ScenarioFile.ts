@@ -136,7 +136,6 @@ const File = strict({
       adopted: optionalKey(Schema.Literals(["quorum", "classic"]))
     })
   ),
-  isNameless: optionalKey(Schema.Boolean),
   focus: optionalKey(Schema.String),
   calmAt: Millis,
   only: optionalKey(list(Schema.String))

@@ -26,7 +26,10 @@ export interface Options {
   readonly seeds?: number
   /** The first seed. Default: 1. */
   readonly from?: number
-  /** The kinds of brokers, each once. Default: all. */
+  /**
+   * The kinds of brokers, each once. `rabbitmq` needs `@requeue/adapter-rabbitmq`, `sqs` needs `@requeue/adapter-sqs`.
+   * Default: `rabbitmq`, `sqs` and `lossy`.
+   */
   readonly kinds?: ReadonlyArray<Scenario.Kind>
 }
 

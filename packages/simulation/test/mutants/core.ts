@@ -67,12 +67,6 @@ const batching: ReadonlyArray<Mutant> = [
     to: ""
   },
   {
-    name: "suspects that wait are not given back",
-    file: consume("batcher"),
-    from: "const waiting = [...cut(items.size), ...suspects.take(suspects.size)]",
-    to: "const waiting = cut(items.size)"
-  },
-  {
     name: "a suspect runs beside others",
     file: consume("scheduler"),
     from: "if (batches > 0) return undefined",
@@ -241,12 +235,6 @@ const losing: ReadonlyArray<Mutant> = [
     file: consume("deliveries"),
     from: "    if (item.history.isLost) this.counts.lost--\n",
     to: ""
-  },
-  {
-    name: "a delivery is lost twice",
-    file: consume("deliveries"),
-    from: "    if (item.history.isLost === isLost) return\n",
-    to: "    if (!isLost && !item.history.isLost) return\n"
   },
   {
     name: "a redelivery leaves the room of the lost one taken",
@@ -422,12 +410,6 @@ const flowing: ReadonlyArray<Mutant> = [
     was: "A probe waited for slow handlers that had nothing to do with it."
   },
   {
-    name: "lost deliveries take no room",
-    file: consume("flow"),
-    from: "Math.min(kept, spare) - lost)",
-    to: "Math.min(kept, spare))"
-  },
-  {
     name: "what waited does not begin after a pause by hand",
     file: consume("flow"),
     from: "    isPaused = held\n    dependencies.onChange()",
@@ -550,12 +532,6 @@ const clients: ReadonlyArray<Mutant> = [
     to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
   },
   {
-    name: "the pushing client acks though its copy was not confirmed",
-    file: "simulation/src/push/Consumer.ts",
-    from: "if (Exit.isSuccess(result)) return done(claim)",
-    to: "if (Exit.isSuccess(result) || isOurs(receiptOf(claim.delivery))) return done(claim)"
-  },
-  {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,
     from: "publish(copies, copied)",
@@ -581,7 +557,7 @@ const clients: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** The mutants. */
+/** The mutants of the core, and of the kit that adapters share. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...arriving,
   ...batching,
