@@ -79,9 +79,13 @@ export const make = (world: World): Model => {
     return SqliteDriver.make(world, { connections, disk, faults, isAway, machine, watchers })
   }
 
+  /** By receipt: a power cut undoes claims, so another delivery may have the same row and token. */
+  const numbers = new WeakMap<object, number>()
   const numberOf = ({ receipt }: Delivery.Delivery): number => {
     const { seq, token } = receipt as { readonly seq: number; readonly token: number } // as the adapter makes them
-    return witness.numberOf(seq, token)
+    const number = numbers.get(receipt as object) ?? witness.numberOf(seq, token) // the same object
+    numbers.set(receipt as object, number) // the same object
+    return number
   }
 
   const publish = (queue: string, { body, headers, metadata }: Parcel, stored: () => void): void => {
