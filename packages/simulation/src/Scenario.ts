@@ -7,13 +7,12 @@
 export type Family = "push" | "lease" | "lossy"
 
 /** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "lossy" | "nsq" | "rabbitmq"
+export type Kind = "push" | "sqs" | "nsq" | "rabbitmq"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
   push: "push",
   sqs: "lease",
-  lossy: "lossy",
   nsq: "lossy",
   rabbitmq: "push"
 }
@@ -22,10 +21,10 @@ const families: Readonly<Record<Kind, Family>> = {
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
 /** The kinds of brokers that worlds have by default. */
-export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "lossy"]
+export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "nsq"]
 
 /** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "nsq", "rabbitmq"]
+export const every: ReadonlyArray<Kind> = [...kinds, "rabbitmq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [

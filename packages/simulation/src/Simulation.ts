@@ -6,7 +6,6 @@ import * as Operators from "./operators/Operators.ts"
 import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
 import * as Program from "./program/Program.ts"
-import * as Lossy from "./lossy/index.ts"
 import * as Push from "./push/index.ts"
 import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
@@ -117,8 +116,6 @@ const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
     case "push":
       return Push.make(world)
-    case "lossy":
-      return Lossy.make(world)
     case "sqs": {
       // Programs that do not use the adapter need not have it.
       const { make } = await import("./sqs/index.ts")

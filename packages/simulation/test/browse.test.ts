@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as Generate from "../src/Generate.ts"
 import { calm } from "../src/generate/Shapes.ts"
-import * as Lossy from "../src/lossy/index.ts"
+import * as Nsq from "../src/nsq/index.ts"
 import * as Push from "../src/push/index.ts"
 import * as Sqs from "../src/sqs/index.ts"
 import type { Rates } from "../src/Scenario.ts"
@@ -15,7 +15,7 @@ import { observed } from "../src/world/Observed.ts"
 import { keyOf } from "../src/world/Store.ts"
 import * as World from "../src/world/World.ts"
 
-const models = { push: Push, sqs: Sqs, lossy: Lossy }
+const models = { push: Push, sqs: Sqs, nsq: Nsq }
 
 /** When faults end, in milliseconds. */
 const calmAt = 120_000
@@ -72,7 +72,7 @@ const removeAllOdd = (service: Broker.Service, now: () => number) =>
     }
   })
 
-describe.each(["push", "sqs", "lossy"] as const)("a browser on the kind %s", (kind) => {
+describe.each(["push", "sqs", "nsq"] as const)("a browser on the kind %s", (kind) => {
   it("ends when it holds nothing", async () => {
     const { run, service } = await begin(kind, 1, {})
     await run(Effect.scoped(Effect.flatMap(browse(service, "other.dlq"), ({ next }) => next(5))))

@@ -9,7 +9,7 @@ const second = 1000
 
 /** A world in which exactly these faults happen. */
 const begin = (only: ReadonlyArray<string> = [], seed = 1) => {
-  const world = World.make({ ...Generate.scenario(seed, ["lossy"]), latency: 1, calmAt: 1e9, only })
+  const world = World.make({ ...Generate.scenario(seed, ["push"]), latency: 1, calmAt: 1e9, only })
   const pass = (millis: number): void => {
     const until = world.now() + millis
     world.after(millis, () => {})

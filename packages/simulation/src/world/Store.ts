@@ -11,8 +11,6 @@ export interface Parcel {
   readonly metadata: string | undefined
   /** A number that a client adds to recognise this copy. */
   readonly nonce: number | undefined
-  /** The delay that a client adds: the milliseconds for which the broker must hold it back. */
-  readonly deferred?: number | undefined
 }
 
 /** A stored copy. */
@@ -42,8 +40,6 @@ export interface Store {
   readonly take: (queue: string) => Held | undefined
   /** Records that a copy is delivered, and returns the number of this delivery. */
   readonly handOut: (held: Held, process: string) => Delivery
-  /** Takes out all delayed copies, by default of all queues. */
-  readonly recall: (queue?: string) => ReadonlyArray<Held>
   /** Returns a taken copy, to be ready after `delay` milliseconds. */
   readonly back: (
     held: Held,
@@ -108,11 +104,11 @@ export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["r
 
 /**
  * An empty store. `onReady` is called when a copy of a queue may be delivered. A returned copy goes to its position in the order
- * of publishing, or to the end of its queue.
+ * of publishing.
  *
  * Long, because everything in it is one state.
  */
-export const make = (world: World, onReady: (queue: string) => void, returns: "place" | "end" = "place"): Store => {
+export const make = (world: World, onReady: (queue: string) => void): Store => {
   const queues = new Map<string, Array<Held>>()
   const delayed = new Map<Held, Due>()
   let last = 0
@@ -127,7 +123,6 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
 
   /** The ready copies, in the order in which they were published. */
   const put = (held: Held): void => {
-    if (returns === "end") held.order = ++last
     const list = ready(held.queue)
     let at = list.length
     while (at > 0 && list[at - 1]!.order > held.order) at--
@@ -177,14 +172,6 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
       held.count++
       world.record({ _tag: "HandedOut", copy, key, queue, delivery, process, count: held.count })
       return delivery
-    },
-    recall: (queue) => {
-      const all = [...delayed.keys()].filter((held) => queue === undefined || held.queue === queue)
-      for (const held of all) {
-        delayed.get(held)!.run = undefined
-        delayed.delete(held)
-      }
-      return all
     },
     back: (held, delivery, delay, why) => {
       const { copy, key } = held

@@ -537,17 +537,10 @@ const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
   {
-    name: "the lossy client counts a delivery whose place was taken",
-    file: "simulation/src/lossy/Session.ts",
-    from: "      if (isOurs) receipts.set(receipt.id, receipt)\n      else onSettled(session)",
-    to: "      if (isOurs) receipts.set(receipt.id, receipt)",
-    was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
-  },
-  {
-    name: "the lossy client takes a publish without an answer for stored",
-    file: "simulation/src/lossy/Settling.ts",
-    from: "(error) => done(claim, error)",
-    to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
+    name: "the adapter for NSQ takes a publish without an answer for stored",
+    file: "adapter-nsq/src/internal/publish/publisher.ts",
+    from: "for (const group of all) answer(group, () => error)",
+    to: 'for (const group of all) answer(group, () => "Stored")'
   },
   {
     name: "the pushing client acks though its copy was not confirmed",
