@@ -25,10 +25,7 @@ describe("a campaign refuses", () => {
     [{ from: "1" }, 'from must be a whole number >= 0, got "1"'],
     [{ kinds: [] }, "kinds must name at least one kind, got none"],
     [{ kinds: undefined }, "kinds must be an array, got undefined"],
-    [
-      { kinds: ["posh"] },
-      'kinds[0] must be one of "push", "sqs", "nsq", "rabbitmq", got "posh". Did you mean "push"?'
-    ],
+    [{ kinds: ["posh"] }, 'kinds[0] must be one of "push", "sqs", "nsq", "rabbitmq", got "posh". Did you mean "push"?'],
     [{ workers: 0 }, "workers must be a whole number from 1 to 1000, got 0"],
     [{ chunk: 0 }, "chunk must be a whole number >= 1, got 0"],
     [{ chunks: 5 }, "unknown option chunks. Did you mean chunk?"],
