@@ -11,8 +11,11 @@ import type { World } from "./World.ts"
 export interface Sources {
   /** A message is delivered to a process. */
   readonly given: (process: string, key: number, delivery: Delivery) => void
-  /** Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. */
-  readonly find: (process: string, parcel: Parcel, queue: string) => Delivery | undefined
+  /**
+   * Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. `copied` is the delivery
+   * that the copy itself shows, if it shows one.
+   */
+  readonly find: (process: string, parcel: Parcel, queue: string, copied?: Delivery) => Delivery | undefined
   /** A copy for this delivery is on its way. */
   readonly sent: (delivery: Delivery) => void
   /** A copy for this delivery is stored. */
@@ -59,10 +62,11 @@ export const make = ({ activity, history }: World): Sources => {
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
     // Of the deliveries that the process settles so, the one with the fewest copies.
-    find: (process, parcel, queue) => {
+    find: (process, parcel, queue, copied) => {
       const key = keyOf(parcel)
       const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
+      if (copied !== undefined) return copied
       const given = all.get(`${process} ${key}`) ?? []
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))

@@ -79,7 +79,7 @@ const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect
 export const make = (settings: Settings, driver: Driver, elapsed: () => number): Nodes => {
   const access = { driver, settings }
   const known = new Map<string, Node>()
-  /** What each nsqd has reported of its configuration, and its identity then. */
+  /** The configuration that each nsqd has reported, and its identity then. */
   const reports = new Map<string, { readonly configured: Limits.Configured; readonly identity: string | undefined }>()
   const limits = new Map<string, Limits.Limits>()
   /** The limits learned from the refusals of each nsqd. */

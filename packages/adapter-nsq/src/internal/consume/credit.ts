@@ -174,6 +174,8 @@ const sharesOf = (view: View, withheld: number): ReadonlyArray<number> => {
 /**
  * Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds. `onPause` is called when a long pause
  * has become shorter.
+ *
+ * Long, because its functions share the members and the limit.
  */
 export const make = (elapsed: () => number, onPause: () => void = () => {}): Credit => {
   const members = new Set<Member>()
