@@ -537,12 +537,6 @@ const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
   {
-    name: "the adapter for NSQ takes a publish without an answer for stored",
-    file: "adapter-nsq/src/internal/publish/publisher.ts",
-    from: "for (const group of all) answer(group, () => error)",
-    to: 'for (const group of all) answer(group, () => "Stored")'
-  },
-  {
     name: "the pushing client acks though its copy was not confirmed",
     file: "simulation/src/push/Consumer.ts",
     from: "if (Exit.isSuccess(result)) return done(claim)",
