@@ -6,25 +6,21 @@
 /** The families of brokers: what they promise, and no more. */
 export type Family = "push" | "lease" | "lossy"
 
-/** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "nsq" | "rabbitmq"
+/** The kinds of brokers: simulated servers below the adapters that ship. */
+export type Kind = "rabbitmq" | "sqs" | "nsq"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
-  push: "push",
+  rabbitmq: "push",
   sqs: "lease",
-  nsq: "lossy",
-  rabbitmq: "push"
+  nsq: "lossy"
 }
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
-/** The kinds of brokers that worlds have by default. */
-export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "nsq"]
-
-/** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "rabbitmq"]
+/** The kinds of brokers. */
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
@@ -194,11 +190,9 @@ export interface Rates {
 export interface Scenario {
   readonly seed: number
   readonly kind: Kind
-  /** Whether the client cannot identify the copies of a message; on `push` only. Default: it can. */
-  readonly isNameless?: boolean
   /** Maximum milliseconds of one way over the network. */
   readonly latency: number
-  /** Milliseconds of a lease; `push` ignores it. */
+  /** Milliseconds of a lease; `rabbitmq` ignores it. */
   readonly lease: number
   readonly versions: ReadonlyArray<Version>
   readonly processes: ReadonlyArray<Process>

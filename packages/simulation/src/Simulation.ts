@@ -6,7 +6,6 @@ import * as Operators from "./operators/Operators.ts"
 import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
 import * as Program from "./program/Program.ts"
-import * as Push from "./push/index.ts"
 import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
 import type { Model } from "./world/Model.ts"
@@ -22,7 +21,7 @@ const longestRest = 30 * 24 * 3_600_000
 /** The program that the processes run, and the bodies of its messages. */
 export interface Subject {
   readonly start: Population.Start
-  readonly bodyOf: (sending: Sending) => Uint8Array
+  readonly bodyOf: (sending: Sending, scenario: Scenario) => Uint8Array
   /** Called before time advances: a problem ends the run with its error. Default: there is none. */
   readonly problem?: () => Problem | undefined
 }
@@ -72,7 +71,7 @@ export const run = async (
       (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
     )
   const population = Population.populate(world, starting, serviceOf)
-  const sends = Senders.send(world, model, serviceOf, bodyOf)
+  const sends = Senders.send(world, model, serviceOf, (sending) => bodyOf(sending, scenario))
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
@@ -114,8 +113,6 @@ const turn = (): Promise<void> =>
 
 const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
-    case "push":
-      return Push.make(world)
     case "sqs": {
       // Programs that do not use the adapter need not have it.
       const { make } = await import("./sqs/index.ts")

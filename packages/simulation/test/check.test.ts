@@ -478,11 +478,11 @@ describe("repeated, and again", () => {
     expect(broken(tell("a1"))).toEqual(["again"])
     expect(broken(tell("b1"))).toEqual([])
     // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
-    const retried = (kind: "push" | "nsq" | "sqs") =>
+    const retried = (kind: "rabbitmq" | "nsq" | "sqs") =>
       broken((story) => {
         tell("a1", "lost")(story)
       }, Story.scenario({ kind }))
-    expect([retried("push"), retried("nsq"), retried("sqs")]).toEqual([[], [], ["again"]])
+    expect([retried("rabbitmq"), retried("nsq"), retried("sqs")]).toEqual([[], [], ["again"]])
   })
 
   it("a run of an original whose copy is stored after the answer: that was of something else", () => {
@@ -677,11 +677,11 @@ describe("late", () => {
         story.wait(wait)
         story.begin(story.deliver(copy, 1, "a1"))
       }
-    expect(broken(tell(10_501))).toEqual(["late"])
-    expect(broken(tell(10_500))).toEqual([])
+    expect(broken(tell(10_551))).toEqual(["late"])
+    expect(broken(tell(10_550))).toEqual([])
     const fault = (story: Story.Story) => story.say({ _tag: "Fault", site: "cut a1 consume work 1", kind: "cut" })
-    expect(broken(tell(10_501, fault))).toEqual([])
-    expect(broken(tell(600_000 + 10_001, fault))).toEqual(["late"])
+    expect(broken(tell(10_551, fault))).toEqual([])
+    expect(broken(tell(600_000 + 10_051, fault))).toEqual(["late"])
   })
 
   it("but another handler may be at work, and a batch may be gathered", () => {
@@ -701,8 +701,8 @@ describe("late", () => {
       story.begin(delivery)
     }
     const world = Story.scenario({ version: { batch: { size: 2, wait: 2000 } } })
-    expect(broken(gathered(12_500), world)).toEqual([])
-    expect(broken(gathered(12_501), world)).toEqual(["late"])
+    expect(broken(gathered(12_550), world)).toEqual([])
+    expect(broken(gathered(12_551), world)).toEqual(["late"])
   })
 
   it("a message that goes back for longer than until it is due, as clocks have it", () => {
@@ -726,8 +726,8 @@ describe("late", () => {
       story.gone(copy, 1, "settled", delivery)
       story.answer(delivery, retry(1000))
     }
-    expect(broken(tell(1002))).toEqual([])
-    expect(broken(tell(1003))).toEqual(["late"])
+    expect(broken(tell(1051))).toEqual([])
+    expect(broken(tell(1052))).toEqual(["late"])
   })
 })
 
@@ -780,6 +780,23 @@ describe("pauses", () => {
 })
 
 describe("attempts", () => {
+  it("are not too few, unless the message and its replacement have one name", () => {
+    const tell = (isReplaced: boolean, before: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.start("b1", 1)
+      const second = story.deliver(copy, 1, "b1", before)
+      story.run(second, { error: "error" })
+      story.wait(1)
+      const due = story.history.at(-1)!.at
+      story.say({ _tag: "Back", copy, key: 1, delivery: second, due, why: "asked", replaced: isReplaced })
+      story.run(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(false, 2))).toContain("attempts")
+    expect(broken(tell(true, 2))).not.toContain("attempts")
+    expect(broken(tell(true, 1))).toContain("attempts")
+  })
+
   it("are not fewer than handlers began, nor more than were handed out", () => {
     const tell = (attempts: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
@@ -1015,6 +1032,23 @@ it("refused: a smaller copy, or quarantine", () => {
   expect(broken(tell(0, false))).toEqual(["refused"])
   expect(broken(tell(1, false))).toEqual([])
   expect(broken(tell(0, true))).toEqual([])
+})
+
+it("smaller: a copy that leaves out enough is accepted, unless its route is refused for another message", () => {
+  const tell = (cut: number, others: Scenario["refusals"] = []) => {
+    const refusals = [{ key: 1, of: "deadLetter" as const, until: 1, reason: "BodyTooLarge" as const }, ...others]
+    return broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
+      story.ask(delivery, letter)
+      story.answer(delivery, letter, "rejected")
+    }, Story.scenario({ refusals }))
+  }
+  expect(tell(0)).toEqual([])
+  expect(tell(1)).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "BodyTooLarge" }])).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual([])
 })
 
 it("after death: nothing", () => {

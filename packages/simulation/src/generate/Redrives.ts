@@ -33,12 +33,3 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
     focus: random.pick(places[familyOf(scenario)])
   }
 }
-
-/** Their connection breaks, and redeliveries have no identity. */
-export const nameless = (scenario: Scenario, random: Random): Scenario => ({
-  ...letters(scenario, random, 6),
-  isNameless: true,
-  latency: random.pick([30, 100, 300]),
-  rates: { ...calm, cut: random.pick([0.03, 0.06, 0.1]) },
-  focus: "operator consume"
-})

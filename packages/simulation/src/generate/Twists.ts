@@ -39,7 +39,6 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   { name: "a redrive meets failures", part: 0.04, of: Redrives.troubled },
-  { name: "a redrive has letters again that it cannot name", families: ["push"], part: 0.04, of: Redrives.nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
     families: ["push", "lease"],

@@ -8,7 +8,7 @@ import {
   QueueDefinition,
   RetryPolicy
 } from "@requeue/core"
-import { queue, type Sending, type Version } from "../Scenario.ts"
+import { queue, type Scenario, type Sending, type Version } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
 import type { Start } from "../operators/Population.ts"
@@ -28,11 +28,13 @@ const codec = (machine: Machine): Codec.Codec<unknown> => ({
   }
 })
 
-/** The body of a message, as the scenario requires. */
-export const bodyOf = ({ body, key }: Sending): Uint8Array => {
-  if (body === "undecodable") return Buffer.from(`!${key}`)
+/** The body of a message, as the scenario requires. One that is always too large is larger than those that are not. */
+export const bodyOf = ({ body, key }: Sending, { refusals }: Scenario): Uint8Array => {
+  const isLarge = refusals.some((each) => each.key === key && each.until === 5 && each.reason === "BodyTooLarge")
+  const padding = " ".repeat(isLarge ? 64 : 0)
+  if (body === "undecodable") return Buffer.from(`!${key}${padding}`)
   const how = body === "slowToDecode" ? "slow" : body === "neverDecoded" ? "never" : undefined
-  return Buffer.from(JSON.stringify({ key, how }))
+  return Buffer.from(JSON.stringify({ key, how }) + padding)
 }
 
 /** A queue can keep a constant delay itself. */

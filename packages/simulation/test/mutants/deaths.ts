@@ -39,7 +39,7 @@ export interface Seeds {
 }
 
 /** All kinds of brokers. */
-export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "nsq"]
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq"]
 
 /** Milliseconds without a new seed after which a process hangs. */
 const patience = 240_000

@@ -11,6 +11,7 @@ import type { Job, Line } from "./deaths.ts"
 // As they are, so that it is known what they import.
 await import("../../src/Generate.ts")
 await import("../../src/Simulation.ts")
+await import("../../src/rabbitmq/index.ts")
 await import("../../src/sqs/index.ts")
 await import("../../src/nsq/index.ts")
 
