@@ -6,14 +6,13 @@
 /** The families of brokers: what they promise, and no more. */
 export type Family = "push" | "lease" | "lossy" | "store"
 
-/** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "rabbitmq" | "sqs" | "sqlite" | "lossy" | "nsq"
+/** The kinds of brokers: simulated servers, or a file, below the adapters that ship. */
+export type Kind = "rabbitmq" | "sqs" | "nsq" | "sqlite"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
   rabbitmq: "push",
   sqs: "lease",
-  lossy: "lossy",
   nsq: "lossy",
   sqlite: "store"
 }
@@ -21,11 +20,8 @@ const families: Readonly<Record<Kind, Family>> = {
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
-/** The kinds of brokers that worlds have by default. */
-export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "lossy", "sqlite"]
-
-/** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "nsq"]
+/** The kinds of brokers. */
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq", "sqlite"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [

@@ -111,7 +111,7 @@ const Operation = strict({
 const File = strict({
   format: Schema.Literal(format),
   seed: whole(0),
-  kind: Schema.Literals(Scenario.every),
+  kind: Schema.Literals(Scenario.kinds),
   latency: between(0.1, longest),
   lease: Millis,
   versions: list(Version).check(Schema.isMinLength(1)),

@@ -6,7 +6,6 @@ import * as Operators from "./operators/Operators.ts"
 import * as Population from "./operators/Population.ts"
 import * as Senders from "./operators/Senders.ts"
 import * as Program from "./program/Program.ts"
-import * as Lossy from "./lossy/index.ts"
 import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
 import type { Model } from "./world/Model.ts"
@@ -118,8 +117,6 @@ const turn = (): Promise<void> =>
 
 const modelOf = async (world: World.World): Promise<Model> => {
   switch (world.scenario.kind) {
-    case "lossy":
-      return Lossy.make(world)
     case "sqs": {
       // Programs that do not use the adapter need not have it.
       const { make } = await import("./sqs/index.ts")

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as Generate from "../src/Generate.ts"
 import { calm, each } from "../src/generate/Shapes.ts"
-import * as Lossy from "../src/lossy/index.ts"
+import * as Nsq from "../src/nsq/index.ts"
 import * as RabbitMq from "../src/rabbitmq/index.ts"
 import * as Sqs from "../src/sqs/index.ts"
 import type { Rates } from "../src/Scenario.ts"
@@ -15,7 +15,7 @@ import { observed } from "../src/world/Observed.ts"
 import { keyOf } from "../src/world/Store.ts"
 import * as World from "../src/world/World.ts"
 
-const models = { rabbitmq: RabbitMq, sqs: Sqs, lossy: Lossy }
+const models = { rabbitmq: RabbitMq, sqs: Sqs, nsq: Nsq }
 
 /** When faults end, in milliseconds. */
 const calmAt = 120_000
@@ -26,7 +26,7 @@ const isOdd = (key: number): boolean => key % 2 === 1
 /** A turn of the event loop, in which promises of the client continue. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Declares the queues, as a consumer of RabbitMQ does. */
+/** Declares the queues, as a consumer does. */
 const declare = ({ subscribe }: Pick<Broker.Service, "subscribe">) =>
   subscribe({
     queue: "work",
@@ -53,12 +53,10 @@ const begin = async (kind: keyof typeof models, seed: number, rates: Partial<Rat
       if (exit === undefined || Exit.isFailure(exit)) throw new Error(`it did not end well: ${JSON.stringify(exit)}`)
       return exit.value
     }
-  if (kind === "rabbitmq") {
-    const consumer = Machine.make(world, "a", Machine.trueClock)
-    await runOn(consumer)(Effect.scoped(Effect.flatMap(model.client(consumer), declare)))
-  }
+  const consumer = Machine.make(world, "a", Machine.trueClock)
+  await runOn(consumer)(Effect.scoped(Effect.flatMap(model.client(consumer), declare)))
   for (const key of keys) {
-    const parcel = { body: Buffer.from(`{"key":${key}}`), headers: {}, metadata: undefined, nonce: key }
+    const parcel = { body: Buffer.from(`{"key":${key}}`), headers: {}, metadata: undefined }
     model.publish("work.dlq", parcel, () => {})
   }
   const run = runOn(machine)
@@ -92,7 +90,7 @@ const removeAllOdd = (service: Broker.Service, now: () => number) =>
     }
   })
 
-describe.each(["rabbitmq", "sqs", "lossy"] as const)("a browser on the kind %s", (kind) => {
+describe.each(["rabbitmq", "sqs", "nsq"] as const)("a browser on the kind %s", (kind) => {
   it("ends when it holds nothing", async () => {
     const { run, service } = await begin(kind, 1, {})
     await run(Effect.scoped(Effect.flatMap(browse(service, "other.dlq"), ({ next }) => next(5))))

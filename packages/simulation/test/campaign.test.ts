@@ -27,7 +27,7 @@ describe("a campaign refuses", () => {
     [{ kinds: undefined }, "kinds must be an array, got undefined"],
     [
       { kinds: ["rabitmq"] },
-      'kinds[0] must be one of "rabbitmq", "sqs", "lossy", "sqlite", "nsq", got "rabitmq". Did you mean "rabbitmq"?'
+      'kinds[0] must be one of "rabbitmq", "sqs", "nsq", "sqlite", got "rabitmq". Did you mean "rabbitmq"?'
     ],
     [{ workers: 0 }, "workers must be a whole number from 1 to 1000, got 0"],
     [{ chunk: 0 }, "chunk must be a whole number >= 1, got 0"],
@@ -92,10 +92,10 @@ it("a campaign ends with what its caller throws", async () => {
 })
 
 describe("a report", () => {
-  const failure = { seed: 7, kind: "lossy", law: "lost", what: "it is gone" } as const
+  const failure = { seed: 7, kind: "nsq", law: "lost", what: "it is gone" } as const
   const sum: Campaign.Sum = {
     seeds: 20_000,
-    perKind: { lossy: 20_000 },
+    perKind: { nsq: 20_000 },
     facts: 9,
     cpu: 4000,
     seen: { "fault: cut": 10_000 },
@@ -103,7 +103,7 @@ describe("a report", () => {
     code: "mine",
     others: 0
   }
-  const given = { args: ["--report", "a b"], from: 1, kinds: ["lossy"], wall: 2000 } as const
+  const given = { args: ["--report", "a b"], from: 1, kinds: ["nsq"], wall: 2000 } as const
 
   it("holds all that must be known to run it again", () => {
     const report = Report.make(sum, given)
@@ -113,22 +113,22 @@ describe("a report", () => {
       code: "mine",
       from: 1,
       seeds: 20_000,
-      kinds: ["lossy"],
-      perKind: { lossy: 20_000 },
+      kinds: ["nsq"],
+      perKind: { nsq: 20_000 },
       facts: 9,
       cpuSeconds: 4,
       seedsPerCpuSecond: 5000,
       wallSeconds: 2,
-      failures: [{ ...failure, replay: "npm run simulate -- --seed 7 --kind lossy" }],
+      failures: [{ ...failure, replay: "npm run simulate -- --seed 7 --kind nsq" }],
       seen: { "fault: cut": "50.00 %" },
       missing: "not checked: only seeds of all kinds meet every situation"
     })
-    expect(Report.print(report)).toContain("Replay: npm run simulate -- --seed 7 --kind lossy")
+    expect(Report.print(report)).toContain("Replay: npm run simulate -- --seed 7 --kind nsq")
     expect(Report.print(report)).toContain("coverage: not checked")
   })
 
   it("says which situations are missing, or that there are too few seeds to tell", () => {
-    const all = { ...given, kinds: ["rabbitmq", "sqs", "lossy", "sqlite"] } as const
+    const all = { ...given, kinds: ["rabbitmq", "sqs", "nsq", "sqlite"] } as const
     const enough = Report.make({ ...sum, failures: [] }, all)
     expect(enough.missing).toContain("fault: late")
     expect(enough.missing).not.toContain("fault: cut")
@@ -157,7 +157,7 @@ describe("the command", () => {
     ["--seed=1 --workers=2", "--seed and --workers exclude each other"],
     ["--scenario=a.json --kind=rabbitmq", "--scenario and --kind exclude each other"],
     ["--results=a --report=a", "--report and --results must be two files"],
-    ["--kind=pull", '--kind must be one of rabbitmq, sqs, lossy, sqlite, nsq, got "pull"'],
+    ["--kind=pull", '--kind must be one of rabbitmq, sqs, nsq, sqlite, got "pull"'],
     ["--kind=rabbitmq --kind=rabbitmq", "--kind must name each kind once, got rabbitmq, rabbitmq"],
     ["--from -1", "Option '--from' argument is ambiguous."]
   ])("refuses %s", (args, message) => {
@@ -178,9 +178,9 @@ describe("the command", () => {
       code: 2,
       told: expect.stringMatching(/^scenario: [^\n]*\n$/)
     })
-    writeFileSync(file, ScenarioFile.write(Generate.scenario(5, ["lossy"])))
+    writeFileSync(file, ScenarioFile.write(Generate.scenario(5, ["nsq"])))
     const { code, out } = await run(`--scenario=${file}`)
-    expect([code, out.includes("seed 5, broker lossy"), out.includes(`--scenario ${file}`)]).toEqual([0, true, true])
+    expect([code, out.includes("seed 5, broker nsq"), out.includes(`--scenario ${file}`)]).toEqual([0, true, true])
   })
 
   it("writes a report, and says that other code's chunks do not count", async () => {

@@ -90,7 +90,7 @@ describe("books", () => {
   it("what is forgotten by a broker that must not, and purged by nobody", () => {
     const forget = (story: Story.Story) => story.gone(story.send(1), 1, "forgotten")
     expect(broken(forget)).toEqual(["books"])
-    expect(broken(forget, Story.scenario({ kind: "lossy" }))).toEqual([])
+    expect(broken(forget, Story.scenario({ kind: "nsq" }))).toEqual([])
     const purge = (isWanted: boolean) => (story: Story.Story) => {
       const copy = story.send(1)
       if (isWanted) story.say({ _tag: "Operates", operation: 1, what: "Purge" })
@@ -478,11 +478,11 @@ describe("repeated, and again", () => {
     expect(broken(tell("a1"))).toEqual(["again"])
     expect(broken(tell("b1"))).toEqual([])
     // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
-    const retried = (kind: "rabbitmq" | "lossy" | "sqs") =>
+    const retried = (kind: "rabbitmq" | "nsq" | "sqs") =>
       broken((story) => {
         tell("a1", "lost")(story)
       }, Story.scenario({ kind }))
-    expect([retried("rabbitmq"), retried("lossy"), retried("sqs")]).toEqual([[], [], ["again"]])
+    expect([retried("rabbitmq"), retried("nsq"), retried("sqs")]).toEqual([[], [], ["again"]])
   })
 
   it("a run of an original whose copy is stored after the answer: that was of something else", () => {
@@ -498,7 +498,7 @@ describe("repeated, and again", () => {
       story.wait(1000)
       story.run(story.deliver(copy, 1, "a1"))
     }
-    const world = Story.scenario({ kind: "lossy" })
+    const world = Story.scenario({ kind: "nsq" })
     expect(broken(tell(false), world)).toEqual(["again"])
     expect(broken(tell(true), world)).toEqual([])
   })
@@ -632,7 +632,7 @@ describe("early", () => {
       story.begin(story.deliver(copy, 1, "c1", 3))
     }
     expect(broken(tell, Story.scenario({ kind: "sqs" }))).not.toContain("early")
-    expect(broken(tell, Story.scenario({ kind: "lossy" }))).toContain("early")
+    expect(broken(tell, Story.scenario({ kind: "nsq" }))).toContain("early")
   })
 
   it("a dead letter is due when an operator sends it back", () => {
@@ -890,7 +890,7 @@ describe("attempts", () => {
       story.run({ key: 1, delivery: next, attempts })
     }
     const version = { immediate: 1, maxDeliveries: 4, promise }
-    return broken(tell, Story.scenario({ kind: "lossy", version, ...world }))
+    return broken(tell, Story.scenario({ kind: "nsq", version, ...world }))
   }
 
   it("are the same in the place of a delivery whose handler runs: an Effect is waited for, a promise is not", () => {
@@ -1148,7 +1148,7 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
         story.drain("a1")
         story.say({ _tag: "Drained", process: "a1", complete: true })
       },
-      Story.scenario({ kind: "lossy" })
+      Story.scenario({ kind: "nsq" })
     )
   expect(drain(false)).toEqual(["drain"])
   expect(drain(true)).toEqual([])
@@ -1160,7 +1160,7 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
         if (isForgotten) story.gone(copy, 1, "forgotten")
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(room(false)).toEqual(["room"])
   expect(room(true)).toEqual([])
@@ -1175,7 +1175,7 @@ it("room: a lease that has lapsed takes room as long as a handler has its messag
         if (hasLapsed) story.say({ _tag: "Lapsed", process: "a1", delivery })
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(tell(false)).toEqual(["room"])
   expect(tell(true)).toEqual([])
@@ -1194,7 +1194,7 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
         if (isAnswered) story.answer(delivery, ack, "lost")
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(tell(false)).toEqual([])
   expect(tell(true)).toEqual(["room"])
@@ -1352,7 +1352,7 @@ describe("liveness", () => {
           story.say({ _tag: "Drained", process: "a1", complete: true })
           story.end()
         },
-        Story.scenario({ kind: "lossy", version: { maxAttempts: 1, prefetch: 1 } })
+        Story.scenario({ kind: "nsq", version: { maxAttempts: 1, prefetch: 1 } })
       )
     }
     expect(tell(true)).toEqual([])

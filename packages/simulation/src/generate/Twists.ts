@@ -163,7 +163,8 @@ const twists: ReadonlyArray<Twist> = [
       ...scenario,
       lease: random.pick([5000, 30_000]),
       versions: each(scenario, {
-        maxAttempts: 1,
+        maxAttempts: random.pick([1, 1, 3]),
+        maxDeliveries: 13,
         deadLetter: "work.dlq",
         concurrency: random.whole(1, 2),
         prefetch: random.whole(0, 1),

@@ -86,8 +86,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
     return {
       body: body as Uint8Array, // a column of that type
       headers: JSON.parse(String(headers ?? "{}")),
-      metadata: metadata ?? undefined,
-      nonce: undefined
+      metadata: metadata ?? undefined
     }
   }
 

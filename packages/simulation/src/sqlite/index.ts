@@ -94,7 +94,7 @@ export const make = (world: World): Model => {
       statement("INSERT OR IGNORE INTO requeue_queue VALUES (?)")
       db().exec("BEGIN IMMEDIATE")
     } catch {
-      return void world.after(pause, () => publish(queue, { body, headers, metadata, nonce: undefined }, stored))
+      return void world.after(pause, () => publish(queue, { body, headers, metadata }, stored))
     }
     statement("INSERT OR IGNORE INTO requeue_queue VALUES (?)").run(queue)
     statement(insert).run(queue, Math.floor(epoch + world.now()), metadata ?? null, JSON.stringify(headers), body)

@@ -27,8 +27,8 @@ export interface Options {
   /** The first seed. Default: 1. */
   readonly from?: number
   /**
-   * The kinds of brokers, each once. `rabbitmq` needs `@requeue/adapter-rabbitmq`, `sqs` needs `@requeue/adapter-sqs`.
-   * Default: `rabbitmq`, `sqs` and `lossy`.
+   * The kinds of brokers, each once. Each needs its adapter: `rabbitmq` needs `@requeue/adapter-rabbitmq`, for example.
+   * Default: `rabbitmq`, `sqs` and `nsq`.
    */
   readonly kinds?: ReadonlyArray<Scenario.Kind>
 }

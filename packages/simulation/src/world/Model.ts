@@ -6,11 +6,9 @@ import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"
 
 /** A broker's client. */
-export interface Client extends Omit<Broker.Service, "admin"> {
-  /** Default of `browse`: a browser over a subscription. */
-  readonly admin: Omit<Broker.Admin, "browse"> & Partial<Pick<Broker.Admin, "browse">>
-  /** The number that the history has for a delivery. Default: its receipt has it. */
-  readonly numberOf?: (delivery: Delivery.Delivery) => number
+export interface Client extends Broker.Service {
+  /** The number that the history has for a delivery. */
+  readonly numberOf: (delivery: Delivery.Delivery) => number
 }
 
 /** Why a client cannot be made. */

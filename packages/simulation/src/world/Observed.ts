@@ -1,7 +1,6 @@
 /** Records what crosses the port between the core and a broker's client. */
 import type { Broker, Delivery } from "@requeue/core/port"
 import { Settlement } from "@requeue/core/port"
-import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import { queue as work } from "../Scenario.ts"
 import type * as Activity from "./Activity.ts"
@@ -13,22 +12,17 @@ import type { World } from "./World.ts"
 
 /** The same broker, observed. Anything that a process does after it was killed, in the same turn, has no effect. */
 export const observed = (world: World, machine: Machine, client: Client): Broker.Service => {
-  const { numberOf = Parcels.numberOf, ...service } = client
+  const { numberOf, ...service } = client
   const observer = observing(world, machine, numberOf)
-  const { admin, capabilities } = service
-  const subscribe = subscribing(observer, service)
-  const { browse } = admin
+  const { admin } = service
   return {
     ...service,
     publish: (messages) => observer.during("publish", messages.map(keyOf), service.publish(messages)),
-    subscribe,
+    subscribe: subscribing(observer, service),
     admin: {
       ...admin,
       purge: (queue) => observer.during("purge", [], admin.purge(queue)),
-      browse:
-        browse === undefined
-          ? (options) => Browser.overSubscription({ capabilities, subscribe }, options)
-          : browsing(observer, browse)
+      browse: browsing(observer, admin.browse)
     }
   }
 }

@@ -479,12 +479,6 @@ const redriving: ReadonlyArray<Mutant> = [
     file: letters("sweepStats"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
-  },
-  {
-    name: "a browser removes nothing, and says that it has",
-    file: "kit/src/Browser.ts",
-    from: "yield* opened?.settle([...ours], Settlement.Ack)",
-    to: "yield* opened?.settle([...ours], Settlement.Release())"
   }
 ]
 
@@ -518,19 +512,6 @@ const waiting: ReadonlyArray<Mutant> = [
 const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
-  {
-    name: "the lossy client counts a delivery whose place was taken",
-    file: "simulation/src/lossy/Session.ts",
-    from: "      if (isOurs) receipts.set(receipt.id, receipt)\n      else onSettled(session)",
-    to: "      if (isOurs) receipts.set(receipt.id, receipt)",
-    was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
-  },
-  {
-    name: "the lossy client takes a publish without an answer for stored",
-    file: "simulation/src/lossy/Settling.ts",
-    from: "(error) => done(claim, error)",
-    to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
-  },
   {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,

@@ -5,12 +5,12 @@
 import { writeSync } from "node:fs"
 import * as Checker from "../../src/check/Checker.ts"
 import * as Generate from "../../src/Generate.ts"
-import { every } from "../../src/Scenario.ts"
+import { kinds } from "../../src/Scenario.ts"
 import * as Original from "../../src/Simulation.ts"
 import type { Job, Line } from "./deaths.ts"
 
 // As they are, so that it is known what they import.
-for (const kind of every) await Original.run(Generate.scenario(1, [kind]))
+for (const kind of kinds) await Original.run(Generate.scenario(1, [kind]))
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }

@@ -7,6 +7,7 @@ import type { Regression } from "./Regression.ts"
 await import("../../src/Checked.ts")
 await import("../../src/rabbitmq/index.ts")
 await import("../../src/sqs/index.ts")
+await import("../../src/nsq/index.ts")
 
 let crash: () => void = () => {}
 process.on("uncaughtException", () => crash())
