@@ -4,8 +4,9 @@ import { Driver } from "@requeue/adapter-sqlite/driver"
 import type { Delivery } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
-import { epoch, isOfWorld, type Machine } from "../world/Machine.ts"
+import { epoch, isOfWorld, type Machine, randomOf } from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import type { Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
@@ -128,6 +129,7 @@ export const make = (world: World): Model => {
     client: (machine) =>
       SqliteBroker.make({ url: `sqlite:${disk.path}`, lease: scenario.lease }).pipe(
         Effect.provideService(Driver, clientOf(machine)),
+        Effect.provideService(Random.Random, randomOf(world, machine)),
         Effect.updateService(Clock.Clock, (clock) => Beats.clockOf(world, machine, clock)),
         Effect.map((service) => ({ ...service, numberOf }))
       ),

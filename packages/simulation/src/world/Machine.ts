@@ -122,6 +122,12 @@ export const once = <A, E>(
   return effect
 }
 
+/** Random numbers of a process for adapters that make unique names of them: each life has others. */
+export const randomOf = ({ draw }: World, { name }: Pick<Machine, "name">) => {
+  const unit = (): number => draw.unit(`${name} random`)
+  return { nextDoubleUnsafe: unit, nextIntUnsafe: () => Math.floor(unit() * Number.MAX_SAFE_INTEGER) }
+}
+
 /** Begins a life. `seed` names it among the draws. */
 export const make = (world: World, name: string, plan: Process["clock"]): Machine => {
   let isAlive = true
