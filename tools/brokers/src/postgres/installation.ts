@@ -74,6 +74,7 @@ export const install = async (release = latest, say: (line: string) => void): Pr
     }
   })
   const found = globSync(foldersOf(folder)).map(inFolder)[0]
-  if (found === undefined || !isOf(found.version, release)) throw new Unavailable(`${folder} has no PostgreSQL ${release} that runs`)
+  if (found === undefined || !isOf(found.version, release))
+    throw new Unavailable(`${folder} has no PostgreSQL ${release} that runs`)
   return found
 }

@@ -1,0 +1,53 @@
+/** Carries out settlements. `Settling` keeps MUST 3 and 4; a copy needs no second step. */
+import type { Broker, BrokerError } from "@requeue/core/port"
+import { Settling } from "@requeue/kit"
+import type { Store } from "../connect/store.ts"
+import type { Consumer } from "../consume/consumer.ts"
+import { receiptOf } from "../consume/receipt.ts"
+import { leaseLost } from "../toBrokerError.ts"
+import { type Changes, type Outcome, problemOf } from "./changes.ts"
+import { type Command, remove, toCommand } from "./toCommand.ts"
+
+/** Returns the `settle` of a consumer. */
+export const make = (
+  { held, refill }: Consumer,
+  queue: string,
+  store: Store,
+  changes: Changes
+): Broker.Subscription["settle"] => {
+  const context = { operation: "settle", queue }
+  const carryOut = (claim: Settling.Claim<Command>, done: Settling.Done<Command>): void => {
+    const { command, delivery } = claim
+    const receipt = receiptOf(delivery)
+    const end = (error: BrokerError.BrokerError | undefined, outcome?: Outcome): void => {
+      if (error === undefined && outcome !== "locked") held.delete(receipt)
+      if (typeof outcome === "number") wake(command, outcome)
+      done(claim, error ?? problemOf(outcome, context))
+      refill()
+    }
+    switch (command._tag) {
+      case "Remove":
+        return changes.remove(receipt, 1, context, end)
+      case "GiveBack":
+        return changes.giveBack({ ...receipt, uncounted: 1 }, 1, context, end)
+      case "Replace":
+        return changes.replace({ ...receipt, ...command }, 1, context, end)
+    }
+  }
+
+  const wake = (command: Command, at: number): void => {
+    if (command._tag === "GiveBack") store.wake(queue, at)
+    if (command._tag === "Replace") store.wake(command.queue, at)
+  }
+
+  return Settling.make<Command>({
+    // Of two settlements of one delivery, the second finds no row with the token.
+    claim: ({ delivery }) => (held.has(receiptOf(delivery)) ? undefined : leaseLost(context)),
+    release: () => undefined,
+    toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement, queue, store.now()),
+    ack: remove,
+    carryOut: (claims, done) => {
+      for (const claim of claims) carryOut(claim, done)
+    }
+  })
+}

@@ -1,0 +1,33 @@
+/** The conformance suite on a real server. */
+import { start, type Broker as Server } from "@requeue/brokers"
+import { Case, Cases, Suite } from "@requeue/conformance"
+import { afterAll, describe, test, vi } from "vitest"
+import * as Capabilities from "../../src/internal/capabilities.ts"
+import { layer } from "./harness.ts"
+
+const capabilities = Capabilities.make({ lease: 3000 })
+
+const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
+
+/** Starts a server. A test cluster needs no protection against a power cut. */
+export const open = async (version?: string): Promise<Server> => {
+  // The harness restarts it.
+  vi.stubEnv("REQUEUE_POSTGRES_URL", "")
+  const server = await start("postgres", { version, parameters: { fsync: "off" } })
+  afterAll(() => server.dispose())
+  return server
+}
+
+/** The cases side by side: most of their time, they wait. Those that cut connections or restart the server run alone. */
+export const register = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
+  const [many, one] = [await open(version), await open(version)]
+  const quiet = Cases.cases.filter((each) => !isAlone(each))
+  Suite.register(
+    { describe: describe.concurrent, test: test.concurrent, afterAll },
+    { name: `postgres ${many.version}`, layer: layer(many), lateness, cases: quiet }
+  )
+  Suite.register(
+    { describe, test, afterAll },
+    { name: `postgres ${one.version}, disturbed`, layer: layer(one), lateness, cases: Cases.cases.filter(isAlone) }
+  )
+}
