@@ -136,8 +136,8 @@ export const make = (schema: string) => {
     oldest: `SELECT ${columns} FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq LIMIT 1`,
     /** $1 queue, $2 limit. */
     purge: `
-      WITH some AS MATERIALIZED (SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2 FOR UPDATE SKIP LOCKED)
-      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM some)) RETURNING seq`,
+      WITH batch AS MATERIALIZED (SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2 FOR UPDATE SKIP LOCKED)
+      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM batch)) RETURNING seq`,
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit. */
     delayed: `
       SELECT ${columns} FROM ${message}

@@ -131,8 +131,7 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
             return rows.map(({ row }) => row)
           })
         },
-        // A foreign producer notifies nobody: its messages are found by polling.
-        lateness: 1000,
+        lateness: 50,
         settleTime: 50
       })
       return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))

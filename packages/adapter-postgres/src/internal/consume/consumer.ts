@@ -84,7 +84,11 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     )
     for (const { receipt } of leased) held.add(receipt)
     if (leased.length > 0) firstEnd = Math.min(firstEnd, until)
-    for (const delivery of leased) if (isOpen) onDelivery(delivery)
+    for (const delivery of leased) {
+      if (!isOpen) return
+      delivery.receipt.isSeen = true
+      onDelivery(delivery)
+    }
   }
 
   const claim = (): void => {
@@ -100,6 +104,8 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       accept(rows, began + settings.lease)
       if (!isOpen) return onClosed()
       if (error !== undefined) return sleep(Number.POSITIVE_INFINITY)
+      // Without credit, the end of a lease gives some.
+      sleep(Number.POSITIVE_INFINITY)
       if (rows.length === wanted || isStale) return wake()
       isClaiming = true
       next(undefined, 1, { operation: "receive", queue }, (_, due = Number.POSITIVE_INFINITY) => {

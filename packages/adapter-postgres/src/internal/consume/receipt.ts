@@ -9,6 +9,8 @@ export interface Receipt extends Handle, Position {
   readonly copy: string
   /** When its lease ends at the earliest, in monotonic milliseconds. */
   until: number
+  /** Whether the core got the delivery, which otherwise does not count. */
+  isSeen: boolean
 }
 
 export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // `deliver` made it.
@@ -22,7 +24,7 @@ export const deliver = (
   const delivery = toDelivery(row)
   const { at, seq, token } = row
   const copy = `${id}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, at, copy, until } }
+  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false } }
 }
 
 /** Names a delivered copy. */

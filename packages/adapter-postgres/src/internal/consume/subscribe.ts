@@ -17,7 +17,8 @@ const giveBack = ({ held }: Consumer.Consumer, queue: string, { wake }: Store, c
     [...held],
     (receipt) =>
       Effect.callback<void>((resume) => {
-        changes.giveBack({ ...receipt, uncounted: 0 }, 1, { operation: "unsubscribe", queue }, (_, outcome) => {
+        const item = { ...receipt, uncounted: receipt.isSeen ? (0 as const) : (1 as const) }
+        changes.giveBack(item, 1, { operation: "unsubscribe", queue }, (_, outcome) => {
           held.delete(receipt)
           if (typeof outcome === "number") wake(queue, outcome)
           resume(Effect.void)
