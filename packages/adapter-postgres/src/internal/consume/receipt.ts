@@ -11,6 +11,8 @@ export interface Receipt extends Handle, Position {
   until: number
   /** Whether the core got the delivery, which otherwise does not count. */
   isSeen: boolean
+  /** Whether a settlement is under way. */
+  isTaken: boolean
 }
 
 export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // `deliver` made it.
@@ -24,7 +26,7 @@ export const deliver = (
   const delivery = toDelivery(row)
   const { at, seq, token } = row
   const copy = `${id}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false } }
+  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false } }
 }
 
 /** Names a delivered copy. */

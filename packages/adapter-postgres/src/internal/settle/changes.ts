@@ -1,14 +1,14 @@
 /** The changes of delivered messages: those of one turn of the event loop in one statement of each kind. */
 import type { BrokerError } from "@requeue/core/port"
-import type { Session, Value } from "../client.ts"
+import type { Row, Session, Value } from "../client.ts"
 import type { Add } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
 import { type Handle, handles } from "../rows.ts"
-import { type Context, leaseLost, locked } from "../toBrokerError.ts"
+import { type Context, leaseLost, locked, stateOf } from "../toBrokerError.ts"
 import type { Replacement } from "./toCommand.ts"
 
 /**
- * When a changed message is due, in epoch milliseconds of the server. `locked`: another transaction has it, and nothing happened.
+ * When a changed message is due, in epoch milliseconds of the server, and 0 of one that was removed. `locked`: another transaction has it, and nothing happened.
  * `lost`: the delivery no longer holds it.
  */
 export type Outcome = number | "locked" | "lost"
@@ -31,14 +31,29 @@ export interface Changes {
 /** The most messages of one statement. */
 const maxChange = 500
 
+/** The SQLSTATE of a lock that another transaction has for too long. */
+const lockNotAvailable = "55P03"
+
+const outcomes = (rows: ReadonlyArray<Row>): ReadonlyArray<Outcome> =>
+  rows.map(([at, isPresent]) => (at !== null ? Number(at) : isPresent === true ? "locked" : "lost"))
+
 export const make = ({ gather, lanes, settings, statements }: Store): Changes => {
   const change = <I extends Handle>(statement: string, values: (items: ReadonlyArray<I>) => ReadonlyArray<Value>) =>
     gather<I, Outcome>(lanes.settle, maxChange, async (session: Session, items) => {
       const rows = await session.query(statement, [...handles(items), ...values(items)])
-      return rows.map(([at, isPresent]) => (at !== null ? Number(at) : isPresent === true ? "locked" : "lost"))
+      return outcomes(rows)
     })
   return {
-    remove: change(statements.remove, () => []),
+    remove: gather<Handle, Outcome>(lanes.settle, maxChange, async (session, items) => {
+      try {
+        const rows = await session.query(statements.removeUnlocked, handles(items))
+        const removed = new Set(rows.map(([seq]) => seq))
+        return items.map(({ seq }) => (removed.has(seq) ? 0 : "lost"))
+      } catch (cause) {
+        if (stateOf(cause) !== lockNotAvailable) throw cause
+        return outcomes(await session.query(statements.remove, handles(items)))
+      }
+    }),
     giveBack: change(statements.giveBack, (items) => [items.map(({ uncounted }) => uncounted)]),
     replace: change(statements.replace, (items) => [
       items.map(({ queue }) => queue),

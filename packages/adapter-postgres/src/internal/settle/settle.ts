@@ -41,9 +41,16 @@ export const make = (
   }
 
   return Settling.make<Command>({
-    // Of two settlements of one delivery, the second finds no row with the token.
-    claim: ({ delivery }) => (held.has(receiptOf(delivery)) ? undefined : leaseLost(context)),
-    release: () => undefined,
+    claim: ({ delivery }) => {
+      const receipt = receiptOf(delivery)
+      if (receipt.isTaken || !held.has(receipt)) return leaseLost(context)
+      receipt.isTaken = true
+      return undefined
+    },
+    release: ({ delivery }) => {
+      receiptOf(delivery).isTaken = false
+      return undefined
+    },
     toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement, queue, store.now()),
     ack: remove,
     carryOut: (claims, done) => {
