@@ -41,7 +41,7 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
         ({ close }) => Effect.promise(close)
       )
       const url = server.url.replace(`:${node!.port}/`, `:${between.port}/`)
-      const open = PostgresBroker.make({ url, schema, lease: 3000, ...options })
+      const open = PostgresBroker.make({ url, schema, ...options })
       const broker = yield* open
       /** A connection of the harness. The server may have been restarted since the last one. */
       const sql = <A>(run: (own: Client) => Promise<A>) =>

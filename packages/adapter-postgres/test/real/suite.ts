@@ -5,7 +5,10 @@ import { afterAll, describe, test, vi } from "vitest"
 import * as Capabilities from "../../src/internal/capabilities.ts"
 import { layer } from "./harness.ts"
 
-const capabilities = Capabilities.make({ lease: 3000 })
+/** A process that stands still for longer loses its messages. */
+const lease = 5000
+
+const capabilities = Capabilities.make({ lease })
 
 const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
@@ -24,10 +27,15 @@ export const register = async (lateness: "judged" | "ignored", version?: string)
   const quiet = Cases.cases.filter((each) => !isAlone(each))
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },
-    { name: `postgres ${many.version}`, layer: layer(many), lateness, cases: quiet }
+    { name: `postgres ${many.version}`, layer: layer(many, { lease }), lateness, cases: quiet }
   )
   Suite.register(
     { describe, test, afterAll },
-    { name: `postgres ${one.version}, disturbed`, layer: layer(one), lateness, cases: Cases.cases.filter(isAlone) }
+    {
+      name: `postgres ${one.version}, disturbed`,
+      layer: layer(one, { lease }),
+      lateness,
+      cases: Cases.cases.filter(isAlone)
+    }
   )
 }

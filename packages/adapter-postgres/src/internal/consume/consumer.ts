@@ -11,7 +11,7 @@ const maxClaim = 100
 
 export interface Consumer {
   readonly credit: (limit: number) => void
-  /** The deliveries that are not settled. */
+  /** The deliveries that use credit: they are not settled, and their leases have not ended. */
   readonly held: Set<Receipt>
   /** Leases more, if there is credit. */
   readonly refill: () => void
@@ -54,7 +54,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     return [Number(row?.[0] ?? Number.POSITIVE_INFINITY)]
   })
 
-  /** Forgets deliveries whose leases have ended: another consumer may have the messages. */
+  /** Frees the credit of deliveries whose leases have ended: another consumer may have the messages. */
   const forgetLost = (time: number): void => {
     if (time < firstEnd) return
     firstEnd = Number.POSITIVE_INFINITY

@@ -11,7 +11,7 @@ export interface Receipt extends Handle, Position {
   until: number
   /** Whether the core got the delivery, which otherwise does not count. */
   isSeen: boolean
-  /** Whether a settlement is under way. */
+  /** Whether a settlement is under way, or has ended. */
   isTaken: boolean
 }
 

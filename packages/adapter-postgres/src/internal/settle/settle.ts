@@ -1,12 +1,16 @@
 /** Carries out settlements. `Settling` keeps MUST 3 and 4; a copy needs no second step. */
 import type { Broker, BrokerError } from "@requeue/core/port"
 import { Settling } from "@requeue/kit"
+import type { End } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
 import type { Consumer } from "../consume/consumer.ts"
-import { receiptOf } from "../consume/receipt.ts"
+import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { leaseLost } from "../toBrokerError.ts"
 import { type Changes, type Outcome, problemOf } from "./changes.ts"
 import { type Command, remove, toCommand } from "./toCommand.ts"
+
+/** How long a settlement waits before it looks again whether the message is still locked, in milliseconds. */
+const lockedPause = 50
 
 /** Returns the `settle` of a consumer. */
 export const make = (
@@ -16,6 +20,7 @@ export const make = (
   changes: Changes
 ): Broker.Subscription["settle"] => {
   const context = { operation: "settle", queue }
+  const { settings, timers } = store
   const carryOut = (claim: Settling.Claim<Command>, done: Settling.Done<Command>): void => {
     const { command, delivery } = claim
     const receipt = receiptOf(delivery)
@@ -25,6 +30,17 @@ export const make = (
       done(claim, error ?? problemOf(outcome, context))
       refill()
     }
+    const until = timers.now() + settings.timeout
+    /** A transaction that acks the message may still be open: its end decides. Other settlements do not wait for it. */
+    const attempt = (): void =>
+      change(command, receipt, (error, outcome) => {
+        if (outcome === "locked" && timers.now() < until) timers.after(lockedPause, attempt)
+        else end(error, outcome)
+      })
+    attempt()
+  }
+
+  const change = (command: Command, receipt: Receipt, end: End<Outcome>): void => {
     switch (command._tag) {
       case "Remove":
         return changes.remove(receipt, 1, context, end)
@@ -42,8 +58,9 @@ export const make = (
 
   return Settling.make<Command>({
     claim: ({ delivery }) => {
+      // The server decides whether a lease was lost: one that has ended lasts until another consumer takes the message.
       const receipt = receiptOf(delivery)
-      if (receipt.isTaken || !held.has(receipt)) return leaseLost(context)
+      if (receipt.isTaken) return leaseLost(context)
       receipt.isTaken = true
       return undefined
     },
