@@ -31,7 +31,7 @@ const decodeFields = AdapterOptions.decoder("postgres", fields, ["url", "passwor
 export interface Options {
   /**
    * `postgres://user:password@host:5432/database`. The parameter `sslmode` is `disable`, `require` or `verify-full`; the last two
-   * are the same. Default: `postgres://postgres@127.0.0.1:5432/postgres`.
+   * are the same. Default: `postgres://127.0.0.1`, where user and database are `postgres`.
    */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** Password, or a function that returns it for each connection. Default: the URL's. */

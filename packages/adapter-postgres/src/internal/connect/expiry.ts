@@ -8,6 +8,15 @@ import * as Pace from "./pace.ts"
 /** The most leases of one statement. */
 const maxExpired = 1000
 
+interface Expired {
+  readonly messages: ReadonlyArray<readonly [queue: string, at: number]>
+  /** Milliseconds of the scan. */
+  readonly duration: number
+}
+
+/** Of a scan that failed. */
+const none: Expired = { messages: [], duration: 0 }
+
 interface Dependencies {
   readonly lane: Lane
   readonly statements: Statements
@@ -19,22 +28,23 @@ interface Dependencies {
 /** Returns what starts it. */
 export const make = ({ lane, statements, timeout, timers, wake }: Dependencies): (() => void) => {
   let isStarted = false
-  const expire = Gather.make<void, ReadonlyArray<readonly [queue: string, at: number]>>({
+  const expire = Gather.make<void, Expired>({
     lane,
     timers,
     timeout,
     run: async (session) => {
+      const began = timers.now()
       const rows = await session.query(statements.expire, [maxExpired])
-      return [rows.map(([queue, at]) => [String(queue), Number(at)] as const)]
+      const messages = rows.map(([queue, at]) => [String(queue), Number(at)] as const)
+      return [{ messages, duration: timers.now() - began }]
     }
   })
   const next = (pause: number): void => void timers.after(pause, turn)
   const turn = (): void => {
-    const began = timers.now()
-    expire(undefined, 1, { operation: "expire" }, (_, expired = []) => {
-      for (const [queue, at] of expired) wake(queue, at)
-      if (expired.length === maxExpired) turn()
-      else next(Pace.pause(timers.now() - began))
+    expire(undefined, 1, { operation: "expire" }, (_, { duration, messages } = none) => {
+      for (const [queue, at] of messages) wake(queue, at)
+      if (messages.length === maxExpired) turn()
+      else next(Pace.pause(duration))
     })
   }
   return () => {

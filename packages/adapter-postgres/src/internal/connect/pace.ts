@@ -6,8 +6,11 @@
 /** The shortest pause, in milliseconds. */
 export const shortest = 1000
 
+/** The longest. */
+const longest = 10_000
+
 /** How many times as long as a scan its pause is. */
-const factor = 20
+const factor = 5
 
 /** Returns the pause after a scan. Both are in milliseconds. */
-export const pause = (duration: number): number => Math.max(shortest, factor * duration)
+export const pause = (duration: number): number => Math.min(Math.max(shortest, factor * duration), longest)
