@@ -8,8 +8,8 @@ import * as installation from "./postgres/installation.ts"
 import * as node from "./postgres/node.ts"
 
 export interface PostgresStartOptions extends StartOptions {
-  /** Parameters of the server. Default: none. */
-  readonly parameters?: node.Parameters | undefined
+  /** ServerSettings of the server. Default: none. */
+  readonly parameters?: node.ServerSettings | undefined
 }
 
 const variable = "REQUEUE_POSTGRES_URL"

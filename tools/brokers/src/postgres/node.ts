@@ -12,12 +12,12 @@ import type { Installation } from "./installation.ts"
 
 const execute = promisify(execFile)
 
-/** Parameters of the server, such as `{ max_connections: "20" }`. */
-export type Parameters = { readonly [name: string]: string }
+/** ServerSettings of the server, such as `{ max_connections: "20" }`. */
+export type ServerSettings = { readonly [name: string]: string }
 
 interface Options {
   readonly password: string
-  readonly parameters: Parameters
+  readonly parameters: ServerSettings
   readonly deadline: number
   readonly say: (line: string) => void
 }
@@ -86,7 +86,7 @@ export const make = async (
       "--no-sync"
     ])
   )
-  const settings: Parameters = {
+  const settings: ServerSettings = {
     listen_addresses: "127.0.0.1",
     port: String(port),
     unix_socket_directories: "",

@@ -111,9 +111,10 @@ export const make = (
       read: <A>(context: Context, run: (session: Session) => Promise<A>) =>
         Effect.callback<A, BrokerError.BrokerError>((resume) => {
           const add = gather<void, A>(lanes.inspect, 0, async (on) => [await run(on)])
-          add(undefined, 1, context, (error, result) =>
-            resume(error === undefined ? Effect.succeed(result as A) /* It has run. */ : Effect.fail(error))
-          )
+          add(undefined, 1, context, (error, result) => {
+            if (error !== undefined) return resume(Effect.fail(error))
+            resume(Effect.succeed(result as A)) // It has run.
+          })
         }),
       checked: new WeakSet()
     }
