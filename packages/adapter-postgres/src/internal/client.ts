@@ -75,7 +75,10 @@ const passwordOf =
 const connect: Driver["connect"] = async (address, timeout, onNotification) => {
   const { database, host, port, tls, user } = address
   const client = new Client({
-    ...{ database, host, port, user },
+    database,
+    host,
+    port,
+    user,
     password: passwordOf(address),
     ssl: tls === undefined ? false : TlsOptions.toNode(tls, (path) => fs.readFileSync(path)),
     connectionTimeoutMillis: timeout,

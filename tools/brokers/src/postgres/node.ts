@@ -82,8 +82,19 @@ export const make = async (
   writeFileSync(secret, password, { mode: 0o600 })
   await execute(
     ...asOther(join(folder, "initdb"), [
-      ...["-D", data, "-U", user, "--pwfile", secret, "-A", "scram-sha-256", "-E", "UTF8", "--locale", "C"],
-      "--no-sync"
+      "--no-sync",
+      "-D",
+      data,
+      "-U",
+      user,
+      "--pwfile",
+      secret,
+      "-A",
+      "scram-sha-256",
+      "-E",
+      "UTF8",
+      "--locale",
+      "C"
     ])
   )
   const settings: ServerSettings = {

@@ -1,5 +1,5 @@
 /** The connections of a broker: one for each lane, opened when it is first needed, and opened again whenever it is lost. */
-import type { BrokerError, Connection, Timers } from "@requeue/core/port"
+import { BrokerError, type Connection, type Timers } from "@requeue/core/port"
 import { Reconnecting } from "@requeue/kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -26,6 +26,13 @@ interface Options {
 }
 
 export type Connections = (options: Options) => Effect.Effect<Lane.Lane, never, Scope.Scope>
+
+const unanswered = new BrokerError.BrokerError({
+  broker: "postgres",
+  operation: "connect",
+  reason: "ConnectionFailed",
+  detail: "the server has not answered"
+})
 
 /** The pauses between attempts to connect, in milliseconds. */
 const pauses = { first: 100, max: 2000 }
@@ -62,17 +69,16 @@ export const make = ({ driver, onState, settings, timers }: Dependencies): Conne
     Effect.gen(function* () {
       const needed = Deferred.makeUnsafe<void>()
       const open = connect(settings, driver, onNotification)
-      let error = Lane.closed
-      // The first connection is gained before there is an object that keeps it.
-      let connection: Reconnecting.Reconnecting<Session, BrokerError.BrokerError> | undefined
+      let error = unanswered
+      let session: Session | undefined
       const lane = Lane.make({
-        session: () => connection?.current(),
-        reason: () => connection?.error() ?? error,
+        session: () => (session?.isOpen() === true ? session : undefined),
+        reason: () => error,
         onNeed: () => void Deferred.doneUnsafe(needed, Effect.void),
         timers,
         soon: driver.soon
       })
-      connection = yield* Reconnecting.make({
+      yield* Reconnecting.make<Session, BrokerError.BrokerError>({
         connect: Effect.andThen(
           Deferred.await(needed),
           Effect.tapError(open, (cause) =>
@@ -88,10 +94,11 @@ export const make = ({ driver, onState, settings, timers }: Dependencies): Conne
         pauses,
         annotations: { role: name },
         initial,
-        onChange: (session) => {
-          changed(name, session === undefined)
-          if (session === undefined) return
-          onGain?.(session)
+        onChange: (next) => {
+          session = next
+          changed(name, next === undefined)
+          if (next === undefined) return
+          onGain?.(next)
           lane.resume()
         }
       })

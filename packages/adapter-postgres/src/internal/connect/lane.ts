@@ -34,7 +34,7 @@ interface Dependencies {
   readonly soon: (run: () => void) => void
 }
 
-export const closed: BrokerError.BrokerError = new BrokerError.BrokerError({
+const closed = new BrokerError.BrokerError({
   broker: "postgres",
   operation: "close",
   reason: "ConnectionFailed",

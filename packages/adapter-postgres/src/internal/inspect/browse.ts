@@ -3,18 +3,11 @@ import type { Broker, BrokerError, Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Store } from "../connect/store.ts"
-import { identify, type Receipt, receiptOf } from "../consume/receipt.ts"
+import { identify, receiptOf } from "../consume/receipt.ts"
 import type { Changes } from "../settle/changes.ts"
 import { leaseLost } from "../toBrokerError.ts"
 import { delayed } from "./browseDelayed.ts"
 import { ready } from "./browseReady.ts"
-
-/** The messages of a browser. */
-export interface Shown extends Pick<Broker.Browser, "next"> {
-  /** Returns those that were not there any more. */
-  readonly remove: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<ReadonlyArray<Receipt>, BrokerError.BrokerError>
-  readonly isWhole: () => boolean
-}
 
 /** Opens a browser that lasts as long as its scope. */
 export const open = (

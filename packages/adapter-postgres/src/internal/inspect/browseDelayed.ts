@@ -5,8 +5,7 @@ import type { Store } from "../connect/store.ts"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { toRow } from "../rows.ts"
 import type { Changes } from "../settle/changes.ts"
-import type { Shown } from "./browse.ts"
-import { changeAll, show } from "./changing.ts"
+import { changeAll, show, type Shown } from "./changing.ts"
 
 export const delayed = ({ queue }: Broker.BrowseOptions, store: Store, { removeDelayed }: Changes): Shown => {
   const pages = PageSize.make()

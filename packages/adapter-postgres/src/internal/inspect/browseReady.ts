@@ -8,8 +8,7 @@ import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { toRow } from "../rows.ts"
 import type { Changes } from "../settle/changes.ts"
 import { leaseLost } from "../toBrokerError.ts"
-import type { Shown } from "./browse.ts"
-import { changeAll, show } from "./changing.ts"
+import { changeAll, show, type Shown } from "./changing.ts"
 
 /** How often a lease is extended within its duration. */
 const extensions = 3

@@ -1,4 +1,4 @@
-/** Changes of shown messages. */
+/** What both kinds of browsers share. */
 import type { Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Add } from "../connect/gather.ts"
@@ -6,6 +6,13 @@ import type { Store } from "../connect/store.ts"
 import { deliver, type Receipt } from "../consume/receipt.ts"
 import type { Handle, StoredRow } from "../rows.ts"
 import type { Outcome } from "../settle/changes.ts"
+
+/** The messages of a browser. */
+export interface Shown extends Pick<Broker.Browser, "next"> {
+  /** Returns those that were not there any more. */
+  readonly remove: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<ReadonlyArray<Receipt>, BrokerError.BrokerError>
+  readonly isWhole: () => boolean
+}
 
 /** Returns a row as its next consumer would see it. */
 export const show = (row: StoredRow, due: number | undefined, store: Store): Broker.BrowsedMessage => ({
