@@ -184,7 +184,8 @@ describe("a server that does not serve", () => {
 
   test("a call without an answer ends with its timeout, and later ones succeed", async () => {
     const schema = fresh()
-    const requeue = await open({ schema, timeout: 500 })
+    // A slow machine may need several attempts to connect.
+    const requeue = await open({ schema, timeout: 3000 }, 120_000)
     await requeue.send("orders", 1)
     await admin.query(`BEGIN; LOCK TABLE ${schema}.message`)
     const { reason } = await errorOf(requeue.send("orders", 2))
