@@ -68,6 +68,8 @@ const rooms = [
   },
   // NSQ has two protocols, and Node.js itself speaks one of them.
   { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/(core\/|kit$))/ },
+  // Node reads and syncs the log of a SQLite file, and a thread of Node copies it.
+  { files: /^packages\/adapter-sqlite\/src\/internal\/log\.ts$/, may: /^node:/ },
   // The SDK of SQS receives checksums from Node.
   { files: /^packages\/adapter-sqs\/src\/internal\/checksums\.ts$/, may: /^node:crypto$/ },
   {

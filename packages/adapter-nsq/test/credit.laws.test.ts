@@ -85,8 +85,8 @@ describe("a credit is found that", () => {
     [
       "keeps that of a connection which is left",
       "consume/credit",
-      "members.delete(member)\n      distribute()\n    }\n  })",
-      "distribute()\n    }\n  })"
+      "members.delete(member)\n      distribute()",
+      "distribute()"
     ],
     [
       "gives that again which handlers of a lost connection have",
@@ -116,6 +116,7 @@ describe("a credit is found that", () => {
       "index === heard || demands[index]!.isBusy",
       "index === heard || byNeed.length > 0"
     ],
+    ["stops moving too early", "consume/credit", "quietSince !== undefined && ", "quietSince === undefined || "],
     ["withholds some for ever", "consume/credit", turning, "distribute(seen, 1)"],
     ["counts what is in flight as free", "consume/distributeRdy", "let free = credit - held", "let free = credit"]
   ])("%s", async (_, file, text, replacement) => {

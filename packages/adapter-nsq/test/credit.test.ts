@@ -87,8 +87,9 @@ const ticking = (): Credit.Credit & { readonly now: () => number } => {
     ...credit,
     now: () => now,
     tick: () => {
-      now += credit.pause()
-      credit.tick()
+      const pause = credit.pause()
+      now += Math.min(pause, 50)
+      if (pause <= 50) credit.tick()
     }
   }
 }
@@ -241,10 +242,11 @@ describe("a credit over connections", () => {
 
     it("anew after nsqd has taken a message back, and has sent another one in its place", () => {
       const { credit, one, pass } = far(700)
-      assert.strictEqual(credit.pause(), 50)
       one.settled()
+      assert.strictEqual(credit.pause(), 50)
       pass(5)
       one.arrived()
+      one.settled()
       assert.strictEqual(credit.pause(), 18)
     })
 
@@ -257,8 +259,45 @@ describe("a credit over connections", () => {
       one.settled()
       pass(1)
       one.arrived()
+      one.settled()
       assert.strictEqual(credit.pause(), 30)
     })
+  })
+
+  it("does not tick while nothing happens", () => {
+    let now = 0
+    let woken = 0
+    const credit = Credit.make(
+      () => now,
+      () => void woken++
+    )
+    const [one] = [nsqd(credit, () => {}), nsqd(credit, () => {})]
+    credit.set(4)
+    while (Number.isFinite(credit.pause())) {
+      now += credit.pause()
+      credit.tick()
+    }
+    assert.isAtMost(now, 200)
+    woken = 0
+    one!.put(1)
+    assert.strictEqual(woken, 1)
+    assert.isAtMost(credit.pause(), 50)
+  })
+
+  it("does not tick while handlers have all of it, until another connection has waited for long", () => {
+    let now = 0
+    const credit = Credit.make(() => now)
+    const [one, other] = [nsqd(credit, () => {}), nsqd(credit, () => {})]
+    credit.set(1)
+    now += 10
+    one.put(2)
+    other.put(1)
+    assert.strictEqual(credit.pause(), 490)
+    now += 490
+    credit.tick()
+    assert.strictEqual(credit.pause(), Number.POSITIVE_INFINITY)
+    one.finish()
+    assert.strictEqual(other.inFlight(), 1)
   })
 
   it("counts what handlers still have of a lost connection, until they are done", () => {

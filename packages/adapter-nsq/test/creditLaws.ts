@@ -20,6 +20,8 @@ const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: lease, maxMs
 const nsqdLease = 0.7 * lease
 /** Milliseconds to nsqd and back, or less where ticks are closer together: less than the moment in which room is filled. */
 const longestWay = 5
+/** Milliseconds that pass while the credit does not tick. */
+const longestPass = 50
 const topic = { topic: "orders", channel: "requeue", isOwn: false }
 const metadata = Metadata.make("m", 0)
 
@@ -298,14 +300,15 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
     // What is written leaves before any time passes.
     await turn()
     const pause = credit.pause()
-    const way = Math.min(longestWay, pause)
-    process.now += pause - way
+    const passes = Math.min(longestPass, pause)
+    const way = Math.min(longestWay, passes)
+    process.now += passes - way
     const sent: Array<() => void> = []
     process.send = (arrive) => void sent.push(arrive)
     before()
     await turn()
     process.now += way
-    credit.tick()
+    if (passes === pause) credit.tick()
     process.send = arriveAtOnce
     for (const arrive of sent) arrive()
     await turn()

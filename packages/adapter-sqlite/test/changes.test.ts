@@ -11,7 +11,7 @@ const watched = Effect.gen(function* () {
   const timers = yield* Timers.make
   const driver = VirtualDriver.make()
   const seen: Array<number> = []
-  let version = 0
+  let [version, isAwaited] = [0, true]
   const start = timers.now()
   const unwatch = watch({
     path: "file",
@@ -19,10 +19,14 @@ const watched = Effect.gen(function* () {
     timers,
     version: () => version,
     onChange: () => seen.push(Math.round(timers.now() - start)),
+    isAwaited: () => isAwaited,
     onBeat: () => {}
   })
+  const setAwaited = (value: boolean): void => {
+    isAwaited = value
+  }
   const commit = (delay: number) => timers.after(delay, () => version++)
-  return { commit, report: () => driver.notify("file"), seen, unwatch }
+  return { commit, setAwaited, report: () => driver.notify("file"), seen, unwatch }
 })
 
 describe("a commit of another process", () => {
@@ -55,6 +59,23 @@ describe("a commit of another process", () => {
         commit(20)
         yield* Effect.sleep(2000)
         assert.strictEqual(seen.length, 2)
+        unwatch()
+      })
+    ))
+
+  it("is noticed by the next check that has a use", () =>
+    run(
+      Effect.gen(function* () {
+        const { commit, report, seen, setAwaited, unwatch } = yield* watched
+        setAwaited(false)
+        commit(0)
+        yield* Effect.sleep(1)
+        report()
+        yield* Effect.sleep(100)
+        assert.deepStrictEqual(seen, [])
+        setAwaited(true)
+        yield* Effect.sleep(2000)
+        assert.strictEqual(seen.length, 1)
         unwatch()
       })
     ))

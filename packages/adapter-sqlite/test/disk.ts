@@ -59,6 +59,8 @@ export const make = () => {
 
   const imageOf = (path: string): Image => ({ "": read(at(path)), "-wal": read(`${at(path)}-wal`) })
 
+  const save = (path: string): void => void synced.set(path, [imageOf(path), ++syncs])
+
   /** Starts again with these files. */
   const reboot = (imageAt: (path: string) => Image): void => {
     const images = Array.from(synced.keys(), (path) => [path, imageAt(path)] as const)
@@ -90,8 +92,12 @@ export const make = () => {
       const isNew = checkpoint === "" || (checkpoint !== checkpoints.get(path) && !checkpoint.endsWith(" 0"))
       if (!isNew) return
       checkpoints.set(path, checkpoint)
-      synced.set(path, [imageOf(path), ++syncs])
+      save(path)
     },
+    /** Changes with each checkpoint that copies pages, and when the log begins again. */
+    checkpointOf: (path: string): string => checkpointOf(at(path)),
+    /** The log has begun again: it and the file are on the disk. */
+    restarted: save,
     /** Begins a sync of one file, which saves what was written before. The returned function ends it. */
     sync: (file: string): (() => void) => {
       const [path, suffix] = file.endsWith("-wal") ? [file.slice(0, -4), "-wal"] : [file, ""]

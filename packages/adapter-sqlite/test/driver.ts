@@ -1,6 +1,8 @@
 /** Node's driver for virtual time, on an emulated disk. A commit is noticed at once. It can make a statement fail. */
 import { DatabaseSync } from "node:sqlite"
 import { type Driver, node, type Statement } from "../src/internal/client.ts"
+import { checkpoint } from "../src/internal/connect/checkpoint.ts"
+import type { Log } from "../src/internal/log.ts"
 import * as Disk from "./disk.ts"
 
 /** The error of SQLite with this result code, as `node:sqlite` throws it. */
@@ -79,13 +81,10 @@ export const make = (disk = Disk.make()): VirtualDriver => {
     return db
   }
 
-  const driver: VirtualDriver = {
-    ...node,
-    faults: undefined,
-    flush: undefined,
-    open,
-    notify,
-    flusher: (path) => ({
+  const log = (path: string): Log => {
+    const real = node.log(disk.at(path))
+    return {
+      ...real,
       flush: async () => {
         const end = disk.sync(`${path}-wal`)
         await driver.flush?.()
@@ -93,8 +92,26 @@ export const make = (disk = Disk.make()): VirtualDriver => {
         if (disk.boot() !== boot) return new Promise(() => {})
         end()
       },
-      close: () => undefined
-    }),
+      checkpoint: async (pages) => {
+        const db = open(path)
+        try {
+          const isRestarted = checkpoint(db, pages)
+          if (isRestarted) disk.restarted(path)
+          return isRestarted
+        } finally {
+          db.close()
+        }
+      }
+    }
+  }
+
+  const driver: VirtualDriver = {
+    ...node,
+    faults: undefined,
+    flush: undefined,
+    open,
+    notify,
+    log,
     watch: (path, onChange) => {
       const all = watchers.get(path) ?? new Set()
       watchers.set(path, all.add(onChange))

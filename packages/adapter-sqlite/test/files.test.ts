@@ -135,8 +135,17 @@ describe("a file that another program locks", () => {
     const other = new DatabaseSync(path)
     yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
     other.exec("BEGIN IMMEDIATE")
-    return { broker, other }
+    return { broker, other, path }
   })
+
+  it("is opened by another process", () =>
+    run(
+      Effect.gen(function* () {
+        const { path } = yield* locked
+        const { broker } = yield* openAt(path, VirtualDriver.make(), "?timeout=100")
+        assert.deepStrictEqual(yield* counts(broker), [0, 0, 0])
+      })
+    ))
 
   it("makes sends wait", () =>
     run(
@@ -231,9 +240,9 @@ it("the log of a file behind a link is found next to the file", () =>
       const db = new DatabaseSync(path)
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE mine (a)")
       fs.symlinkSync(path, link)
-      const flusher = node.flusher(link)
-      yield* Effect.promise(flusher.flush)
-      flusher.close()
+      const log = node.log(link)
+      yield* Effect.promise(log.flush)
+      yield* Effect.promise(log.close)
     })
   ))
 

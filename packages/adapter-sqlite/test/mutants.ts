@@ -57,7 +57,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not wake when the next message is due",
     kills: "a delayed send comes at its time",
     file: "consume/consumer.ts",
-    text: "sleep(next - now())",
+    text: "sleep(next)",
     replacement: "sleep(Number.POSITIVE_INFINITY)"
   },
   {
@@ -78,8 +78,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "delivers the newest first",
     kills: "messages come in the order in which they were sent",
     file: "rows.ts",
-    text: "a.at - b.at || a.seq - b.seq",
-    replacement: "b.seq - a.seq"
+    text: "at <= ? ORDER BY at, seq LIMIT ?",
+    replacement: "at <= ? ORDER BY at DESC, seq DESC LIMIT ?"
   },
   {
     name: "does not extend leases",

@@ -188,5 +188,5 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     ...(focus === undefined ? {} : { focus }),
     calmAt
   })
-  return kind === "rabbitmq" ? { ...twisted, rabbitmq: RabbitMq.of(twisted) } : twisted
+  return kind === "rabbitmq" ? RabbitMq.on(twisted) : twisted
 }

@@ -97,6 +97,8 @@ export type Fact =
       readonly delivery: Delivery | undefined
       readonly due: number
       readonly why: "asked" | "connection" | "lease" | "restart"
+      /** Whether its client has replaced it, without a settlement. Default: no. */
+      readonly replaced?: boolean
     }
   /** A copy is gone permanently. `forgotten`: the broker lost it, as its kind may. */
   | {

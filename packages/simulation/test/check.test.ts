@@ -289,6 +289,36 @@ describe("precedence", () => {
     expect(broken(tell(false))).toEqual(["precedence"])
   })
 
+  it("calls after the end of a drain come too late", () => {
+    const tell = (until: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      const run = story.begin(delivery)
+      story.drain("a1")
+      story.wait(until)
+      story.calls(run, call("ack", 1))
+      story.ended(run)
+      story.ask(delivery, release)
+    }
+    const world = Story.scenario({ version: { drainTimeout: 1000, promise: true } })
+    expect(broken(tell(1010), world)).not.toContain("precedence")
+    expect(broken(tell(900), world)).toContain("precedence")
+  })
+
+  it("a redelivery waits as the retry does that another one in between was to wait for", () => {
+    const tell = (isBetween: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (isBetween) story.deliver(copy, 1, "a1", 2)
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.ask(story.deliver(copy, 1, "a1", 3), retry(1000))
+    }
+    const world = Story.scenario({ kind: "sqs" })
+    expect(broken(tell(true), world)).not.toContain("precedence")
+    expect(broken(tell(false), world)).toContain("precedence")
+  })
+
   it("without a run: given back, or undecodable, and nothing else", () => {
     const asks = (settlement: Asked, body: "good" | "undecodable") =>
       broken(
@@ -1025,6 +1055,26 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: a redelivery during a settlement is no move", () => {
+  const tell = (isSettling: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        if (!isSettling) story.answer(delivery, ack)
+        story.wait(100_000)
+        story.deliver(copy, 1, "a1", 2)
+        story.wait(5000)
+        const counts = { because: [], buffered: 0, inProgress: 1, quarantined: 0 }
+        story.say({ _tag: "Health", process: "a1", state: "stalled", connection: "up", ...counts })
+      },
+      Story.scenario({ kind: "sqs" })
+    )
+  expect(tell(true)).not.toContain("health")
+  expect(tell(false)).toContain("health")
+})
+
 it("health: what arrives beside a handler at work ends no stall", () => {
   const tell = (isAtWork: boolean) =>
     broken((story) => {
@@ -1117,17 +1167,39 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
 })
 
 it("drain: what is not given back, unless the call that hides it met a fault", () => {
-  const tell = (site: string) =>
+  const tell = (site: string, before = 0) =>
     broken(
       (story) => {
         first(story)
+        story.say({ _tag: "Fault", site, kind: "busy" })
+        story.wait(before)
         story.drain("a1")
-        story.say({ _tag: "Fault", site, kind: "busy" }, { _tag: "Drained", process: "a1", complete: false })
+        story.say({ _tag: "Drained", process: "a1", complete: false })
       },
       Story.scenario({ kind: "sqs", lease: 30_000 })
     )
   expect(tell("busy a1 hide entry 3")).toEqual([])
+  expect(tell("busy a1 hide entry 3", 9000)).toEqual([])
+  expect(tell("busy a1 hide entry 3", 11_000)).toEqual(["drain"])
   expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
+})
+
+it("drain: what has come again while its return had no answer is returned with it", () => {
+  const tell = (isAnswered: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story, 2)
+        story.ask(delivery, release)
+        if (isAnswered) story.answer(delivery, release)
+        story.drain("a1")
+        story.deliver(copy, 1, "a1")
+        story.wait(60_000)
+        story.say({ _tag: "Drained", process: "a1", complete: false })
+      },
+      Story.scenario({ kind: "sqs" })
+    )
+  expect(tell(false)).not.toContain("drain")
+  expect(tell(true)).toContain("drain")
 })
 
 it("drain: a handler that cannot be interrupted keeps what has come again while it runs", () => {
@@ -1188,6 +1260,20 @@ describe("liveness", () => {
     expect(atEnd(send)).toEqual(["liveness"])
     expect(atEnd((story) => void first(story))).toEqual(["liveness"])
     expect(atEnd((story) => void story.settle(first(story).delivery, release))).toEqual(["liveness"])
+  })
+
+  it("what waits for its time, except by a clock that is behind", () => {
+    const holds = (story: Story.Story) => {
+      story.start("a1")
+      const delivery = story.deliver(story.send(1, 5000), 1, "a1")
+      story.settle(delivery, { ...release, delay: 3_600_000 })
+    }
+    const behind = (offset: number) =>
+      Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
+    for (const because of ["rest", "time"] as const) {
+      expect(atEnd(holds, behind(-3_600_000), because)).not.toContain("liveness")
+      expect(atEnd(holds, behind(-1_800_000), because)).toContain("liveness")
+    }
   })
 
   it("but not what waits for its time, or is refused for ever", () => {

@@ -15,4 +15,9 @@ describe("the laws", () => {
     }
     assert.deepStrictEqual(broken, [])
   })
+
+  it("let a consumer learn of another nsqd from nsqlookupd", async () => {
+    // Sent to an nsqd that had no such topic when the consumer started.
+    assert.deepStrictEqual((await Checked.run(Generate.scenario(3696, ["nsq"]))).violations, [])
+  })
 })

@@ -108,6 +108,12 @@ export const make = (
     const name = `n${index + 1}`
     const port = instance.port(3 * index + 1)
     const url = `amqp://requeue:${options.password}@127.0.0.1:${port}/`
+    const tlsPort = options.tls === undefined ? undefined : Files.tlsPort(instance, index, options)
+    const isReady = async (milliseconds: number): Promise<void> => {
+      await handshake(url, milliseconds)
+      // RabbitMQ opens this port after the other one.
+      if (tlsPort !== undefined) await knock(tlsPort)
+    }
     const env = Files.prepare(instance, commands, options, index)
     const log = () => tail(join(instance.folder, name))
 
@@ -118,7 +124,7 @@ export const make = (
       await startEpmd()
       const started = instance.spawn(...inside(`${scripts}/rabbitmq-server`, []), { env, output: `${name}/output.log` })
       vm = started
-      await untilReady((milliseconds) => handshake(url, milliseconds), {
+      await untilReady(isReady, {
         ...options,
         what: `RabbitMQ ${installation.version} on 127.0.0.1:${port}`,
         isAlive: () => processes.isAlive(started),
@@ -135,7 +141,7 @@ export const make = (
       name,
       url,
       port,
-      tlsUrl: options.tls === undefined ? undefined : `amqps://127.0.0.1:${Files.tlsPort(instance, index, options)}/`,
+      tlsUrl: tlsPort === undefined ? undefined : `amqps://127.0.0.1:${tlsPort}/`,
       managementUrl: `http://requeue:${options.password}@127.0.0.1:${port + 1}/`,
       pid: () => (isRunning() ? vm?.pid : undefined),
       start,

@@ -116,7 +116,7 @@ describe.concurrent("a queue that somebody else holds", () => {
         yield* Effect.promise(() => theirs.consume(queue, () => {}, { exclusive: true }))
         const consumer = yield* consume(queue, runs, {})
         yield* until("health tells", () => because(consumer).includes(`'${queue}'`), within)
-        assert.match(because(consumer), /exclusive use.*consumes it exclusively/)
+        assert.match(because(consumer), /exclusive use.*has the queue exclusively/)
         assert.isAtMost(yield* channelsWithin(own, 6000), few)
         // What was delivered to that consumer comes back when it ends.
         yield* broker.publish([outgoing(queue, "a")])

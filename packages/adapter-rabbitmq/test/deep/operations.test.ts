@@ -215,7 +215,7 @@ describe("of a queue that is not declared", () => {
     for (const { message } of [unplanned, unverified]) assert.match(message, /is a stream.*Consume a quorum queue/)
     await raw(one.url, (channel) => channel.deleteQueue(stream.request.queue))
     const error = await operated(({ plan }) => Effect.flip(plan(stream.request)), stream.options)
-    assert.match(error.message, /does not exist.*Create it/)
+    assert.match(error.message, /does not exist.*Create the queue/)
     const { objects } = await operated(({ inspect }) => inspect(stream.request), stream.options)
     assert.strictEqual(objects.find(({ name }) => name === stream.request.queue)?.state, "missing")
   })

@@ -262,12 +262,5 @@ const patches: ReadonlyArray<OwnPatch> = [
     text: "const known = new WeakMap<Live, Map<string, NativeObject>>()",
     replacement:
       "const all = new Map<string, NativeObject>()\n    const known = { get: (_: Live) => all, set: (_: Live, __: unknown) => {} }"
-  },
-  {
-    name: "declares nothing again that it has declared before",
-    kills: "a queue that is deleted between two sends is there again for the second",
-    file: "declare/declaring.ts",
-    text: "renew: { skips: false",
-    replacement: "renew: { skips: true"
   }
 ]

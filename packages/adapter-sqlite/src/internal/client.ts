@@ -1,21 +1,14 @@
-/** SQLite and the file system. Only this file imports them. */
+/** SQLite and the file system. Only this file and `log.ts` import them. */
 import * as fs from "node:fs"
-import { type FileHandle, open } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { memory } from "../SqliteOptions.ts"
+import * as Log from "./log.ts"
 
 export type { StatementSync as Statement }
 
 /** A connection of the driver. Its calls are synchronous. */
 export type Database = Pick<DatabaseSync, "prepare" | "exec" | "close">
-
-/** Writes the log of one file to the disk. */
-export interface Flusher {
-  /** Resolves once all earlier commits are on the disk. */
-  readonly flush: () => Promise<void>
-  readonly close: () => void
-}
 
 /** The platform, which tests replace. */
 export interface Driver {
@@ -30,53 +23,14 @@ export interface Driver {
   readonly fileSystem: (path: string) => number | undefined
   /** Returns a name of the file that a replacement does not have; `undefined` if the file is missing. */
   readonly identity: (path: string) => string | undefined
-  /** The same of the file's log. */
-  readonly logIdentity: (path: string) => string | undefined
-  /** Opens what writes a file's log to the disk, without blocking the event loop. */
-  readonly flusher: (path: string) => Flusher
+  /** Returns the path of the file's log; `undefined` if the file is missing. */
+  readonly logOf: (path: string) => string | undefined
+  /** Returns the file's log. */
+  readonly log: (path: string) => Log.Log
   /** Calls back after each change of a file's log. The result ends it; `undefined` if the log cannot be watched. */
   readonly watch: (path: string, onChange: () => void) => (() => void) | undefined
   /** Calls back once the current turn of the event loop has gathered its work. */
   readonly soon: (run: () => void) => void
-}
-
-/** Returns the path of a file's log: of a link, SQLite keeps the log next to the file that the link leads to. */
-const logOf = (path: string): string => `${fs.realpathSync(path)}-wal`
-
-/** The first flush also writes the file's entry in its folder: otherwise a power cut could take the whole file. */
-const flusher: Driver["flusher"] = (path) => {
-  // Windows flushes only files that are open for writing, and no folders.
-  const isWindows = process.platform === "win32"
-  let log: Promise<FileHandle> | undefined
-  const opened = async (): Promise<FileHandle> => {
-    const file = logOf(path)
-    const handle = await open(file, isWindows ? "r+" : "r")
-    if (!isWindows) await syncFolder(dirname(file))
-    return handle
-  }
-  const close = (): void => {
-    void log?.then((handle) => handle.close()).catch(() => undefined)
-    log = undefined
-  }
-  const flush = async (): Promise<void> => {
-    try {
-      log ??= opened()
-      await (await log).datasync()
-    } catch (error) {
-      close()
-      throw error
-    }
-  }
-  return { flush, close }
-}
-
-const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 const nameOf = (path: string): string => {
@@ -102,11 +56,11 @@ export const node: Driver = {
   },
   fileSystem: (path) => orUndefined(() => fs.statfsSync(dirname(path)).type),
   identity: (path) => orUndefined(() => nameOf(path)),
-  logIdentity: (path) => orUndefined(() => nameOf(logOf(path))),
-  flusher,
+  logOf: (path) => orUndefined(() => Log.pathOf(path)),
+  log: Log.node,
   watch: (path, onChange) =>
     orUndefined(() => {
-      const watcher = fs.watch(logOf(path), { persistent: false }, onChange)
+      const watcher = fs.watch(Log.pathOf(path), { persistent: false }, onChange)
       watcher.on("error", () => watcher.close())
       return () => watcher.close()
     }),

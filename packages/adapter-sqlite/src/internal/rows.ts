@@ -32,6 +32,14 @@ const isHeld = "seq = ? AND token = ? AND leased > 0"
 
 const rowsOf = (rows: ReadonlyArray<unknown>): ReadonlyArray<Row> => rows as ReadonlyArray<Row> // The columns of the table.
 
+type Columns = readonly [number, number, number, number, string | null, string | null, Uint8Array]
+
+/** From the columns of a row, in their order. */
+const toRow = (columns: unknown): Row => {
+  const [seq, token, deliveries, at, metadata, headers, body] = columns as Columns // The columns of the table.
+  return { seq, token, deliveries, at, metadata, headers, body }
+}
+
 /** Creates a queue if it is missing. */
 export const declare = ({ declared, prepare }: Connection, queue: string): void => {
   if (declared.has(queue)) return
@@ -61,15 +69,16 @@ export const claim = (
   { counts, limit, now, queue, until }: { queue: string; now: number; until: number; limit: number; counts: boolean }
 ): ReadonlyArray<Row> => {
   expire(connection, now)
-  const rows = connection
-    .prepare(
-      `UPDATE requeue_message SET leased = ?, token = token + 1, deliveries = deliveries + ? WHERE seq IN (
-         SELECT seq FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT ?
-       ) RETURNING ${columns}`
-    )
-    .all(until, counts ? 1 : 0, queue, now, limit)
-  // SQLite returns them in any order.
-  return rowsOf(rows).toSorted((a, b) => a.at - b.at || a.seq - b.seq)
+  // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
+  const select = connection.prepare(
+    `SELECT seq, token + 1, deliveries + ?, at, metadata, headers, body FROM requeue_message
+     WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT ?`
+  )
+  select.setReturnArrays(true)
+  const rows = select.all(counts ? 1 : 0, queue, now, limit).map(toRow)
+  const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
+  for (const { deliveries, seq, token } of rows) lease.run(until, token, deliveries, seq)
+  return rows
 }
 
 /** Returns when the next message can become due, or the next lease can end; `Infinity`: not without a change of the file. */

@@ -18,8 +18,8 @@ const body = new Uint8Array(4000)
 const boot = (disk: Disk.Disk, path: string) =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => node.flusher(disk.at(`${path}-wal`))),
-      ({ close }) => Effect.sync(close)
+      Effect.sync(() => node.log(disk.at(path))),
+      ({ close }) => Effect.promise(close)
     ),
     ({ flush }) => Object.assign(VirtualDriver.make(disk), { flush, soon: node.soon })
   )

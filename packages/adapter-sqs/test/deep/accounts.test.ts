@@ -119,7 +119,9 @@ describe.for(servers)("$name", ({ behind, client, url }) => {
     for (const eventSourceARN of [arn(queue, { account: stranger }), arn(queue, { region: "us-east-1" })]) {
       await expect(handler({ Records: [{ ...record, eventSourceARN }] }, context())).rejects.toMatchObject({
         field: "event.Records[0].eventSourceARN",
-        detail: expect.stringContaining(`it is ${eventSourceARN}, the handler is for the queue ${queue} of `) as string
+        detail: expect.stringContaining(
+          `the ARN is ${eventSourceARN}, but the handler is for the queue ${queue} of `
+        ) as string
       })
     }
     const { batchItemFailures } = await handler({ Records: [{ ...record, eventSourceARN: arn(queue) }] }, context())

@@ -74,23 +74,15 @@ const laws: ReadonlyArray<Law> = [
 ]
 
 /** The laws of what a process recognises when it is redelivered. */
-const ofNames: ReadonlySet<Law> = new Set([
-  books,
-  copies,
-  precedence,
-  repeated,
-  redelivered,
-  anew,
-  doubleRun,
-  attempts,
-  unseen
-])
+const ofNames: ReadonlySet<Law> = new Set([books, precedence, repeated, redelivered, doubleRun, attempts, unseen])
 
 /** Returns all violations of a history, in order of time. Empty: it conforms to the design. */
 export const check = (scenario: Scenario, history: History): ReadonlyArray<Violation> => {
   const lives = readLives(scenario, history)
   const unnamed = doubled(lives)
-  const isMeant = (law: Law, { key }: Violation): boolean =>
-    !(ofNames.has(law) && key !== undefined && unnamed.has(key))
+  const isMeant = (law: Law, { at, delivery = -1 }: Violation): boolean => {
+    const copy = ofNames.has(law) ? lives.deliveries.get(delivery)?.copy : undefined
+    return copy === undefined || at < (unnamed.get(copy) ?? Infinity)
+  }
   return laws.flatMap((law) => law(lives).filter((found) => isMeant(law, found))).toSorted((a, b) => a.at - b.at)
 }

@@ -23,9 +23,19 @@ const isShort = ({ processes, sendings, versions }: Scenario): boolean =>
 
 const topologies = ["auto", "auto", "ladder", "levels", "perMessageTtl", "perDelayQueue"] as const
 
-/** The server of a scenario. It has its own random numbers. */
-export const of = (scenario: Scenario): RabbitMq => {
-  const { chance, pick } = Draw.sequence(scenario.seed + 0x51c0_77e3)
+/** Milliseconds of the longest wait in most worlds: consumers check the server's objects twice a minute, which takes most of a long one. */
+const longestOfMost = 90_000
+
+const shortened = (scenario: Scenario): Scenario => ({
+  ...scenario,
+  versions: scenario.versions.map((version) => ({
+    ...version,
+    backoff: version.backoff.map((delay) => Math.min(delay, longestOfMost))
+  })),
+  sendings: scenario.sendings.map((sending) => ({ ...sending, delay: Math.min(sending.delay, longestOfMost) }))
+})
+
+const serverOf = (scenario: Scenario, { chance, pick }: Draw.Sequence): RabbitMq => {
   const version = pick(["3.10.8", "4.0.5", "4.3.6"] as const)
   if (version === "4.3.6" && isNative(scenario) && chance(0.5))
     return { version, queueType: "quorum", topology: "native" }
@@ -35,4 +45,11 @@ export const of = (scenario: Scenario): RabbitMq => {
     topology: pick(isShort(scenario) ? [...topologies, "waitLoop"] : topologies),
     ...(chance(0.15) ? { adopted: pick(["quorum", "classic"] as const) } : {})
   }
+}
+
+/** The scenario with its server. It has its own random numbers. */
+export const on = (scenario: Scenario): Scenario => {
+  const random = Draw.sequence(scenario.seed + 0x51c0_77e3)
+  const rabbitmq = serverOf(scenario, random)
+  return { ...(random.chance(0.8) ? shortened(scenario) : scenario), rabbitmq }
 }

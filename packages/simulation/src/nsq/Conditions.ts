@@ -9,6 +9,9 @@ const slowest = 20_000
 /** The probability that an end notices at once that a connection is broken. */
 const quick = 0.6
 
+/** The part of the requests that may fail. A process makes several until it has started, and rarely would otherwise. */
+const exposed = 0.25
+
 const isPublish = (name: string): boolean => name.endsWith("PUB")
 
 const host = (target: string): string => target.replace("http://", "").split(":")[0]!
@@ -19,15 +22,18 @@ export const of =
   ({ clientId, purpose }: Caller, target: string): Conditions => {
     const place = `${purpose} ${host(target)}`
     const isRequest = clientId === undefined
+    const isExposed = !isRequest || draw.chance(`${place} exposed`, exposed)
     const happens = (...kinds: ReadonlyArray<keyof Rates>): boolean => kinds.some((kind) => fault(kind, place))
     return {
       takes: (way) => {
-        const isLate = (isRequest || way === "up") && fault("late", place)
+        const isLate = (isRequest ? isExposed : way === "up") && fault("late", place)
         // Most often for a moment only.
         return latency(place) + (isLate ? slowest * draw.unit(`${place} slow`) ** 3 : 0)
       },
-      breaks: (way) =>
-        isRequest ? happens("cut", way === "up" ? "lostRequest" : "lostAnswer") : fault("cut", `${place} ${way}`),
+      breaks: (way) => {
+        if (!isRequest) return fault("cut", `${place} ${way}`)
+        return isExposed && happens("cut", way === "up" ? "lostRequest" : "lostAnswer")
+      },
       how: (): Break => {
         const silent = latency(place)
         const isQuick = (end: string): boolean => draw.chance(`${place} ${end} quick`, quick)

@@ -16,9 +16,10 @@ import * as IdleChecks from "./IdleChecks.ts"
 import * as Process from "./Process.ts"
 import * as Purposes from "./Purposes.ts"
 import * as Servers from "./Servers.ts"
+import * as Settings from "./Settings.ts"
 
 /** The probability of this setting. */
-const chances = { twoNsqd: 0.5, lookupd: 0.5, exact: 0.3, publishOverAll: 0.3, kill: 0.5, all: 0.3 }
+const chances = { kill: 0.5, all: 0.3 }
 
 /** The part of a receipt that names its delivery. */
 interface Receipt {
@@ -65,17 +66,16 @@ const operating = ({ after, draw }: World, all: ReadonlyArray<Nsqd.Nsqd>) => {
 /** Brokers without messages. */
 export const make = (world: World): Model => {
   const { draw, scenario } = world
-  const names = draw.chance("daemons", chances.twoNsqd) ? ["nsqd1", "nsqd2"] : ["nsqd1"]
+  const { hasTwoNsqd, isExact, publishesOverAll, usesLookupd } = Settings.of(scenario)
+  const names = hasTwoNsqd ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const purposes = Purposes.make(world)
   const { clockOf, wakeAll } = IdleChecks.make(world)
   const { all, lookupd, network } = Servers.make(world, names, purposes, wakeAll)
   const options: NsqOptions.Options = {
     messageTimeout: scenario.lease,
-    retry: draw.chance("exact", chances.exact) ? "exact" : "native",
-    publishOver: draw.chance("publish over", chances.publishOverAll) ? "all" : "first",
-    ...(draw.chance("nsqlookupd", chances.lookupd)
-      ? { lookupd: [Servers.lookupUrl] }
-      : { nsqd: names.map((name) => `${name}:4150`) })
+    retry: isExact ? "exact" : "native",
+    publishOver: publishesOverAll ? "all" : "first",
+    ...(usesLookupd ? { lookupd: [Servers.lookupUrl] } : { nsqd: names.map((name) => `${name}:4150`) })
   }
   const numbers = new WeakMap<Receipt, number>()
   const numberOf = (delivery: Delivery.Delivery): number => {

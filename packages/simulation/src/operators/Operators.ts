@@ -44,6 +44,8 @@ const jobOf = (what: What) => {
 
 /** Runs the scenario's operations; the result counts the running ones. */
 export const operate = (world: World, model: Model, population: Population, serviceOf: ServiceOf): (() => number) => {
+  const { operations } = world.scenario
+  if (operations.length === 0) return () => 0
   const machine = Machine.make(world, "operator", Machine.trueClock)
   const service = Machine.once(machine, serviceOf(machine))
   let underWay = 0
@@ -88,6 +90,6 @@ export const operate = (world: World, model: Model, population: Population, serv
     })
   }
 
-  world.scenario.operations.forEach(({ at, what }, operation) => world.after(at, () => begin(what, operation)))
+  operations.forEach(({ at, what }, operation) => world.after(at, () => begin(what, operation)))
   return () => underWay
 }

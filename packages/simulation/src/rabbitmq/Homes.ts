@@ -18,11 +18,9 @@ const isHome = (queue: string): boolean => homes.has(queue)
 
 type Routed = Pick<Message, "properties" | "routingKeys" | "table">
 
-const headersOf = ({ table }: Pick<Message, "table">): Fields.Table => (table === undefined ? {} : Fields.decode(table))
-
 /** The way of a message that a queue stores; one that never gets home stays there. */
 export const wayFrom = (vhost: Vhost, queue: string, { properties, routingKeys, table }: Routed): Way => {
-  const headers = headersOf({ table })
+  const headers = Fields.headersOf({ table })
   let own = properties.expiration === undefined ? Infinity : Number(properties.expiration)
   let at = queue
   let delay = 0
@@ -44,7 +42,7 @@ export const wayFrom = (vhost: Vhost, queue: string, { properties, routingKeys, 
 /** The home of a publication; the name of a missing queue if it has none. */
 export const homeOf = (vhost: Vhost, publication: Publication): string => {
   const { exchange, properties, routingKey, table } = publication
-  const [first] = vhost.route(exchange, [routingKey], headersOf(publication))
+  const [first] = vhost.route(exchange, [routingKey], Fields.headersOf(publication))
   if (first === undefined) return routingKey
   return wayFrom(vhost, first.declaration.name, { properties, routingKeys: [routingKey], table }).home
 }

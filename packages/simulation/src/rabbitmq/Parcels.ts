@@ -7,11 +7,11 @@ import { keyHeader, type Parcel } from "../world/Store.ts"
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** The parcel that a message carries. */
-export const from = ({ content, table }: Pick<Message, "content" | "table">): Parcel => {
-  const all = table === undefined ? {} : Fields.decode(table)
+export const from = (message: Pick<Message, "content" | "table">): Parcel => {
+  const all = Fields.headersOf(message)
   const key = textOf(all[keyHeader])
   return {
-    body: content,
+    body: message.content,
     headers: key === undefined ? {} : { [keyHeader]: key },
     metadata: textOf(all[Metadata.header]),
     nonce: undefined

@@ -104,7 +104,9 @@ export const make = (
     if (!copies.goesOn(from, entry, queue, purpose?.process))
       return copies.keep(entry, queue, wasAtHome ? (purpose ?? none) : former.source)
     const { copy, key } = copies.of(entry)!
-    if (wasAtHome) record({ _tag: "Back", copy, key, delivery: purpose?.of, due: world.now(), why: "asked" })
+    if (!wasAtHome) return
+    const about = { copy, key, delivery: purpose?.of, due: world.now() }
+    record({ _tag: "Back", ...about, why: "asked", replaced: true })
   }
 
   const stored = ({ entry, origin, queue }: Of<"Stored">): void => {

@@ -2,6 +2,7 @@
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "@requeue/adapter-rabbitmq"
 import { Driver } from "@requeue/adapter-rabbitmq/driver"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as RabbitMqDriver from "../servers/rabbitmq/Driver.ts"
 import type { Publication } from "../servers/rabbitmq/Message.ts"
@@ -83,10 +84,17 @@ export const make = (world: World): Model => {
     }).driver
   }
 
+  /** Each life of a process has other random numbers: the adapter makes unique names of them. */
+  const randomOf = ({ name }: Machine) => {
+    const unit = (): number => draw.unit(`${name} random`)
+    return { nextDoubleUnsafe: unit, nextIntUnsafe: () => Math.floor(unit() * Number.MAX_SAFE_INTEGER) }
+  }
+
   return {
     client: (machine) =>
       RabbitMqBroker.make(options).pipe(
         Effect.provideService(Driver, driverOf(machine)),
+        Effect.provideService(Random.Random, randomOf(machine)),
         Effect.map((service) => ({ ...service, numberOf: ({ body }) => numbers.get(body.buffer)! }))
       ),
     publish: (queue, parcel, stored) => {

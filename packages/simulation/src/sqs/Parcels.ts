@@ -1,6 +1,8 @@
 /** Messages of a simulated SQS in the world's terms. */
 import { Metadata } from "@requeue/core/port"
+import type { Delivery } from "../History.ts"
 import type * as Api from "../servers/sqs/Api.ts"
+import * as Receipts from "../servers/sqs/Receipts.ts"
 import { keyHeader, type Parcel } from "../world/Store.ts"
 
 /** The parts of a sent message that the world reads. */
@@ -8,6 +10,24 @@ type Sent = Pick<Api.Entry, "MessageBody" | "MessageAttributes">
 
 const textOf = ({ MessageAttributes = {} }: Sent, name: string): string | undefined =>
   MessageAttributes[name]?.StringValue
+
+/**
+ * The header with the number of a delivery. Clients preserve headers, and so a copy shows its delivery, also where a client has
+ * several deliveries of the same message.
+ */
+const deliveryHeader = "delivery"
+
+/** Adds its number to a received message. */
+export const numbered = <A extends Pick<Api.Entry, "MessageAttributes" | "ReceiptHandle">>(message: A): A => {
+  const number = { DataType: "String", StringValue: String(Receipts.deliveryOf(message.ReceiptHandle ?? "")) }
+  return { ...message, MessageAttributes: { ...message.MessageAttributes, [deliveryHeader]: number } }
+}
+
+/** The delivery of which a call sends a copy; `undefined` for another message, or a copy without headers. */
+export const copied = (entry: Sent): Delivery | undefined => {
+  const text = textOf(entry, deliveryHeader)
+  return text === undefined ? undefined : Number(text)
+}
 
 /** The message that a call sends. */
 export const fromEntry = (entry: Sent): Parcel => {

@@ -3,6 +3,7 @@ import { SqsBroker } from "@requeue/adapter-sqs"
 import { Driver } from "@requeue/adapter-sqs/driver"
 import type { Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Api from "../servers/sqs/Api.ts"
 import * as SqsDriver from "../servers/sqs/Driver.ts"
 import * as Network from "../servers/sqs/Network.ts"
@@ -31,6 +32,9 @@ const countsAge = 60_000
 const numberOf = ({ receipt }: Delivery.Delivery): number =>
   Receipts.deliveryOf((receipt as { readonly handle: string }).handle) // as the adapter makes them
 
+const numbered = (answer: { readonly Messages?: ReadonlyArray<object> }): object =>
+  answer.Messages === undefined ? answer : { ...answer, Messages: answer.Messages.map(Parcels.numbered) }
+
 /** The network as a process has it: it makes no calls and hears no answers once it is dead, and none while it stands still. */
 const within = (
   { isAlive, perform }: Machine,
@@ -42,7 +46,9 @@ const within = (
     new Promise((resolve) => {
       if (!isAlive()) return
       purposes.note(call)
-      void network.attempt(call, client, timeout).then((outcome) => perform(() => resolve(outcome)))
+      void network
+        .attempt(call, client, timeout)
+        .then((outcome) => perform(() => resolve(Result.map(outcome, numbered))))
     })
 })
 

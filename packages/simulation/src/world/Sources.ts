@@ -11,8 +11,11 @@ import type { World } from "./World.ts"
 export interface Sources {
   /** A message is delivered to a process. */
   readonly given: (process: string, key: number, delivery: Delivery) => void
-  /** Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. */
-  readonly find: (process: string, parcel: Parcel, queue: string) => Delivery | undefined
+  /**
+   * Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. `copied` is the delivery
+   * that the copy itself shows, if it shows one.
+   */
+  readonly find: (process: string, parcel: Parcel, queue: string, copied?: Delivery) => Delivery | undefined
   /** A copy for this delivery is on its way. */
   readonly sent: (delivery: Delivery) => void
   /** A copy for this delivery is stored. */
@@ -32,16 +35,22 @@ export const make = ({ activity, history }: World): Sources => {
   const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
   const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
 
+  /** The last settlement of each delivery, as far as the history is read. */
+  const asked = new Map<Delivery, Asked>()
+  let read = 0
+
   const askedOf = (delivery: Delivery): Asked | undefined => {
-    const asked = history.findLast((entry) => entry._tag === "Asked" && entry.delivery === delivery)
-    return asked?._tag === "Asked" ? asked.settlement : undefined
+    for (; read < history.length; read++) {
+      const entry = history[read]!
+      if (entry._tag === "Asked") asked.set(entry.delivery, entry.settlement)
+    }
+    return asked.get(delivery)
   }
 
   /** Whether the settlement of a delivery may be a copy in a queue. */
   const maySend = (delivery: Delivery, to: string, reason: string | undefined): boolean => {
-    const asked = askedOf(delivery)
-    const { queue = work, tag } = asked ?? {}
-    const isOther = tag === "DeadLetter" && reason !== undefined && reason !== asked?.reason
+    const { queue = work, reason: wanted, tag } = askedOf(delivery) ?? {}
+    const isOther = tag === "DeadLetter" && reason !== undefined && reason !== wanted
     return tag !== "Ack" && tag !== "Drop" && queue === to && !isOther
   }
 
@@ -53,10 +62,11 @@ export const make = ({ activity, history }: World): Sources => {
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
     // Of the deliveries that the process settles so, the one with the fewest copies.
-    find: (process, parcel, queue) => {
+    find: (process, parcel, queue, copied) => {
       const key = keyOf(parcel)
       const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
+      if (copied !== undefined) return copied
       const given = all.get(`${process} ${key}`) ?? []
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))

@@ -13,12 +13,18 @@ import { make as makeDriver } from "../../src/servers/rabbitmq/Driver.ts"
 import { type Options, Server } from "../../src/servers/rabbitmq/Server.ts"
 import { Adapter } from "./harness.ts"
 
-/** A server, and a broker on it. */
-export interface World {
-  readonly server: Server
+/** A broker in a process. */
+interface Process {
   readonly broker: Broker.Service
   /** Breaks the connections of the broker. */
   readonly cut: () => void
+}
+
+/** A server, and a broker on it. */
+export interface World extends Process {
+  readonly server: Server
+  /** A broker in another process. */
+  readonly another: Effect.Effect<Process, unknown, Scope.Scope>
   /** Publishes a message. */
   readonly send: (
     queue: string,
@@ -38,8 +44,12 @@ export const test = (
   run: Effect.gen(function* () {
     const { RabbitMqBroker } = Option.getOrThrow(yield* Effect.serviceOption(Adapter))
     const simulated = new Server(yield* Host.make, server)
-    const { cut, driver } = makeDriver(simulated)
-    const broker = yield* Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
+    const connect = Effect.suspend(() => {
+      const { cut, driver } = makeDriver(simulated)
+      const made = Effect.provideService(RabbitMqBroker.make(options), Driver, driver)
+      return Effect.map(made, (broker): Process => ({ broker, cut }))
+    })
+    const { broker, cut } = yield* connect
     const send: World["send"] = (queue, id, more = {}) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         broker.publish([
@@ -49,6 +59,10 @@ export const test = (
           }
         ])
       )
-    yield* Effect.provideService(body({ server: simulated, broker, cut, send }), Broker.Broker, broker)
+    yield* Effect.provideService(
+      body({ server: simulated, broker, cut, another: connect, send }),
+      Broker.Broker,
+      broker
+    )
   })
 })

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Limits from "./limits.ts"
+import * as Returned from "./returned.ts"
 import { test } from "./Own.ts"
 
 const reasonOf = (result: Result.Result<void, BrokerError.BrokerError>) =>
@@ -143,5 +144,6 @@ export const cases: ReadonlyArray<Case.Case> = [
     (topology) => life(topology)
   ),
   ...(["ladder", "levels"] as const).map((topology) => life(topology, { queueType: "classic" })),
+  ...Returned.cases,
   ...Limits.cases
 ]

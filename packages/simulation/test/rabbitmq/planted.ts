@@ -37,5 +37,19 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/sessions.ts",
     text: "yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refreshed)))",
     replacement: "void refreshed"
+  },
+  {
+    name: "copies a returned message once, and then delivers it without a count",
+    kills: "a returned message keeps its attempts although the copy that counts them was lost with its connection",
+    file: "consume/subscribe.ts",
+    text: "Sessions.foundOut(copied)",
+    replacement: "copied"
+  },
+  {
+    name: "takes the returns of a name that it knows for those of another message",
+    kills: "a returned message keeps its attempts in a process that has settled it before",
+    file: "consume/subscribe.ts",
+    text: "native: delivery.native, redelivered: false",
+    replacement: "native: delivery.native, redelivered: false, attempts: delivery.attempts - formerReturns"
   }
 ]

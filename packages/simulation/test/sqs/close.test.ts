@@ -1,5 +1,6 @@
 /** What the end of a consumer costs: its own time, and that of the messages that it leaves. */
 import { BatchPolicy, Broker, Consumer, RetryPolicy } from "@requeue/core"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -23,6 +24,27 @@ const [drainTimeout, lastGrace] = [300, 2000]
 
 /** Long polls as they are by default. */
 const long = { waitTime: 20 * second }
+
+test("the end of a consumer leaves a retry alone, although an earlier receipt of its message still works", () => {
+  let repeats = false
+  return on({ obeysOld: true, happens: (what) => what === "repeat" && repeats }, ({ broker, counts, port, send }) =>
+    Effect.gen(function* () {
+      const one = yield* broker()
+      yield* send(one, queue, ["m1"])
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { next, settle } = yield* port(one, queue, 2)
+          yield* next
+          repeats = true
+          const repeated = yield* next
+          repeats = false
+          assert.deepStrictEqual(yield* settle([repeated, Settlement.Retry(hour)]), [])
+        })
+      )
+      assert.deepStrictEqual(counts(queue), [0, 1, 0])
+    })
+  )
+})
 
 describe("the end of an idle consumer", () => {
   test("takes less than a second", () =>

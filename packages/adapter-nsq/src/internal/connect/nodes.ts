@@ -59,15 +59,19 @@ export interface Nodes {
   readonly limits: () => Limits.Limits
 }
 
-/** Learns the identity and time of the nsqd at an address. Keeps the old identity if it does not answer. */
-const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect.Effect<void> =>
+/**
+ * Learns the identity and time of the nsqd at an address. Keeps the old identity if it does not answer. Returns the
+ * identity of the answer.
+ */
+const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect.Effect<string | undefined> =>
   Effect.suspend(() => {
     const { address, clock } = node
     const asked = elapsed()
-    if (address.http === undefined) return Effect.void
+    if (address.http === undefined) return Effect.undefined
     return Effect.map(NsqdHttp.info(address.http, access), ({ date, identity }) => {
       node.identity = identity ?? node.identity
       if (date !== undefined) clock.dated(date, asked, elapsed())
+      return identity
     })
   })
 
@@ -75,6 +79,8 @@ const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect
 export const make = (settings: Settings, driver: Driver, elapsed: () => number): Nodes => {
   const access = { driver, settings }
   const known = new Map<string, Node>()
+  /** The configuration that each nsqd has reported, and its identity then. */
+  const reports = new Map<string, { readonly configured: Limits.Configured; readonly identity: string | undefined }>()
   const limits = new Map<string, Limits.Limits>()
   /** The limits learned from the refusals of each nsqd. */
   const refusals = new Map<string, Limits.Configured>()
@@ -88,13 +94,26 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
     return found
   }
 
-  const configured = ({ address: { http }, name }: Node): Effect.Effect<Limits.Configured, BrokerError.BrokerError> => {
-    if (http === undefined) return Effect.succeed({})
-    const before = limits.get(name)
-    const failed = (error: BrokerError.BrokerError) =>
-      before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
-    return NsqdHttp.configured(http, access).pipe(Effect.catch(failed))
-  }
+  /** Returns the configuration of an nsqd, which it reads at its start: it is requested again if nsqd may have restarted. */
+  const configured = Effect.fnUntraced(function* (node: Node) {
+    const { address, name } = node
+    if (address.http === undefined) return {}
+    const before = reports.get(name)
+    const identified = inquire(node, access, elapsed)
+    const requested = NsqdHttp.configured(address.http, access)
+    if (before === undefined) {
+      const both = Effect.all([identified, requested], { concurrency: "unbounded" })
+      const [identity, configured] = yield* Effect.mapError(both, (error) => Http.unreachable(address.http!, error))
+      reports.set(name, { configured, identity })
+      return configured
+    }
+    const identity = yield* identified
+    if (identity !== undefined && identity === before.identity) return before.configured
+    const found = yield* Effect.option(requested)
+    if (found._tag === "None") return before.configured
+    reports.set(name, { configured: found.value, identity })
+    return found.value
+  })
 
   /** Logs requested features that a connection lacks, once until they change. */
   const tell = ({ name }: Node, notes: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -122,7 +141,7 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(Effect.tap(configured(node), inquire(node, access, elapsed)), (found) => {
+        Effect.map(configured(node), (found) => {
           const all = { ...refusals.get(node.name), ...found }
           limits.set(node.name, Limits.of(identity, all, settings))
         })

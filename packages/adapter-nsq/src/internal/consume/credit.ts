@@ -9,7 +9,11 @@
  * While a connection uses all of its share, connections without messages also get turns, one at a time, whatever the
  * credit: messages may wait there. If this takes the last credit from a busy connection, turns are as short as the
  * round trip allows.
+ *
+ * There are no ticks while they would change nothing: an idle consumer, or one whose handlers have all of the credit, does
+ * not wake up.
  */
+import type { Timers } from "@requeue/core/port"
 import { distributeRdy } from "./distributeRdy.ts"
 
 /** A connection's membership in the credit. */
@@ -31,7 +35,7 @@ export interface Credit {
   readonly join: (rdy: (share: number) => void, max: number) => Membership
   /** Moves the credit to the next connections. */
   readonly tick: () => void
-  /** Milliseconds until the next tick. */
+  /** Milliseconds until the next tick; infinity if only what happens to messages or connections can make one useful. */
   readonly pause: () => number
 }
 
@@ -134,7 +138,7 @@ const viewOf = (members: Iterable<Member>, limit: number, latency: number, now: 
   const free = limit - sumOf(members)
   const moment = Math.max(times.moment, 2 * latency)
   const isAnySaturated = open.some((member) => isSaturated(member, now, moment))
-  return { limit, latency, now, open, free, ofOpen: free + sumOf(open), isAnySaturated }
+  return { limit, latency, moment, now, open, free, ofOpen: free + sumOf(open), isAnySaturated }
 }
 
 type View = ReturnType<typeof viewOf>
@@ -147,6 +151,15 @@ const turnOf = ({ free, isAnySaturated, latency, limit, now, open }: View): numb
   return Math.min(Math.max(part, 2 * latency, times.shortestTurn), times.longestTurn)
 }
 
+/** Milliseconds until a connection without room has waited for a quantum; infinity if none waits, or all have waited so long. */
+const untilStarved = ({ now, open }: View): number =>
+  Math.min(
+    ...open
+      .filter(isWaiting)
+      .map((member) => waitsSince(member) + times.quantum - now)
+      .map((millis) => (millis > 0 ? millis : Number.POSITIVE_INFINITY))
+  )
+
 /** The shares of the open connections. `withheld` is credit for a starved one, available after the next settlement. */
 const sharesOf = (view: View, withheld: number): ReadonlyArray<number> => {
   const { isAnySaturated, now, ofOpen, open } = view
@@ -158,8 +171,13 @@ const sharesOf = (view: View, withheld: number): ReadonlyArray<number> => {
   return distributeRdy(ofOpen - withheld, demands, isAnySaturated)
 }
 
-/** Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds. */
-export const make = (elapsed: () => number): Credit => {
+/**
+ * Makes a credit of 0 without connections. `elapsed` returns monotonic milliseconds. `onPause` is called when a long pause
+ * has become shorter.
+ *
+ * Long, because its functions share the members and the limit.
+ */
+export const make = (elapsed: () => number, onPause: () => void = () => {}): Credit => {
   const members = new Set<Member>()
   let limit = 0
   /** Whether some credit could not be distributed; the next settlement then redistributes it. */
@@ -167,7 +185,27 @@ export const make = (elapsed: () => number): Credit => {
   /** The round trip to nsqd, as learned so far, in milliseconds. */
   let latency = 0
 
+  /** Since when ticks have changed nothing, and nothing has happened between them. */
+  let quietSince: number | undefined
+  let isLong = false
+
   const view = (): View => viewOf(members, limit, latency, elapsed())
+
+  const pauseOf = (seen: View): number => {
+    const { free, moment, now, open } = seen
+    if (limit === 0 || open.length < 2) return Number.POSITIVE_INFINITY
+    if (free <= 0) return untilStarved(seen)
+    // By then, all that depends on the time of something has changed.
+    const isQuiet = quietSince !== undefined && now - quietSince >= Math.max(times.longestTurn, moment)
+    return isQuiet ? Number.POSITIVE_INFINITY : turnOf(seen)
+  }
+
+  const happened = (): void => {
+    quietSince = undefined
+    if (!isLong) return
+    isLong = false
+    onPause()
+  }
 
   const distribute = (seen = view(), withheld = 0): void => {
     const { now, ofOpen, open } = seen
@@ -176,7 +214,9 @@ export const make = (elapsed: () => number): Credit => {
     const changes = open.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))
     // Shares are lowered before others are raised: their sum never exceeds the credit.
     for (const { by, member, share } of changes.toSorted((a, b) => a.by - b.by)) {
-      if (by !== 0) give(member, share, now)
+      if (by === 0) continue
+      give(member, share, now)
+      quietSince = undefined
     }
   }
 
@@ -188,20 +228,24 @@ export const make = (elapsed: () => number): Credit => {
       if (!member.isLost) latency = learned(latency, member, now)
       // The message arrived after the turn: it takes credit that another connection has now.
       if (member.inFlight > member.share) distribute()
+      happened()
     },
     settled: () => {
       const had = hasRoom(member)
       member.inFlight--
       if (!had) member.roomSince = elapsed()
       if (member.isLost || isShort) distribute()
+      happened()
     },
     lost: () => {
       member.isLost = true
       distribute()
+      happened()
     },
     leave: () => {
       members.delete(member)
       distribute()
+      happened()
     }
   })
 
@@ -210,6 +254,7 @@ export const make = (elapsed: () => number): Credit => {
       if (wanted === limit) return
       limit = wanted
       distribute()
+      happened()
     },
     join: (rdy, max) => {
       const now = elapsed()
@@ -217,13 +262,36 @@ export const make = (elapsed: () => number): Credit => {
       const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, arrived: -times.longestTurn, ...since }
       members.add(member)
       distribute()
+      happened()
       return membershipOf(member)
     },
     tick: () => {
       const seen = view()
       if (limit === 0 || seen.open.length < 2) return
+      quietSince ??= seen.now
       distribute(seen, seen.free <= 0 && seen.open.some((member) => isStarved(member, seen.now)) ? 1 : 0)
     },
-    pause: () => turnOf(view())
+    pause: () => {
+      const pause = pauseOf(view())
+      isLong = pause > times.longestTurn
+      return pause
+    }
   }
+}
+
+/** Makes a credit that ticks. */
+export const ticking = (timers: Timers.Timers): Credit => {
+  let timer: Timers.Timer | undefined
+  const arm = (): void => {
+    timers.cancel(timer)
+    const pause = credit.pause()
+    timer = Number.isFinite(pause) ? timers.after(pause, tick) : undefined
+  }
+  const tick = (): void => {
+    credit.tick()
+    arm()
+  }
+  const credit = make(timers.now, arm)
+  arm()
+  return credit
 }

@@ -39,7 +39,7 @@ export const subscribe = (
   Effect.gen(function* () {
     const { connectionCounts, declare, elapsed, fork, now, publishing, settings } = dependencies
     const { queue } = options
-    const credit = Credit.make(elapsed)
+    const credit = Credit.ticking(yield* Timers.make)
     const remembered = Remembered.make()
     const duplicates = Remembered.makeDuplicates()
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)

@@ -111,12 +111,6 @@ export const open = (
       }
     })
 
-    const { pause, tick: turn } = subscriber.credit
-    const tick = Effect.andThen(
-      Effect.suspend(() => Effect.sleep(pause())),
-      Effect.sync(turn)
-    )
-    yield* Effect.forkScoped(Effect.forever(tick))
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
       const [kept] = yield* Effect.all([Known.kept(dependencies), discover], { concurrency: "unbounded" })

@@ -26,10 +26,14 @@ const replacer =
     const { formerReturns = 0, isUncounted, settler } = receipt
     if (!settler.claim(receipt)) return
     const name = identityOf(delivery)
-    if (name !== undefined) names.replacing(name)
     const message = { queue, body, headers, delay: 0, metadata }
     const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
-    const sent = sender.send([{ message, plan, original: originalOf(receipt), returns }])
+    const copied = Effect.suspend(() => {
+      if (name !== undefined) names.replacing(name)
+      return sender.send([{ message, plan, original: originalOf(receipt), returns }])
+    })
+    // Without a copy, the server would not count the next return.
+    const sent = Sessions.foundOut(copied)
     const deliver = (): void => {
       settler.unclaim(receipt)
       if (settler.isOpen()) onDelivery(delivery)
@@ -101,11 +105,9 @@ export const subscribe = (
       const { deliveryLimit, type } = plan.found
       const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
-      if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns)) {
-        // The name is not unique, so the returns in the header may be another message's.
-        const attempts = delivery.attempts - formerReturns
-        return options.onDelivery({ ...delivery, native: delivery.native, attempts, redelivered: false })
-      }
+      // Its attempts stay, with the returns in its header: they are its own, or those of an equal message.
+      if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns))
+        return options.onDelivery({ ...delivery, native: delivery.native, redelivered: false })
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
       } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited }))

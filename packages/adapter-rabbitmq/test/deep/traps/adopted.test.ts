@@ -62,7 +62,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
       for (const assertion of ["passive", "never"] as const) {
         const error = await refusal(queue, { queues: { [queue]: { assert: assertion } } })
         assert.strictEqual(error.reason, "QueueMismatch")
-        assert.match(error.remedy ?? "", /use another name/)
+        assert.match(error.remedy ?? "", /use another queue name/)
       }
     } finally {
       await owner.close()

@@ -19,6 +19,8 @@ interface Dependencies {
   readonly version: () => number
   /** Called after a commit of another connection. */
   readonly onChange: () => void
+  /** Whether a commit would change anything; else it is noticed later. */
+  readonly isAwaited: () => boolean
   /** Called with each beat, before the check. */
   readonly onBeat: () => void
 }
@@ -28,7 +30,7 @@ interface Dependencies {
  * `synchronous = FULL` waits for the disk in between, so several checks follow a report. The number changes with
  * the commits of other connections, and not with our own.
  */
-export const watch = ({ driver, onBeat, onChange, path, timers, version }: Dependencies): (() => void) => {
+export const watch = ({ driver, isAwaited, onBeat, onChange, path, timers, version }: Dependencies): (() => void) => {
   let seen = version()
   let isScheduled = false
   let timer: Timers.Timer | undefined
@@ -36,6 +38,7 @@ export const watch = ({ driver, onBeat, onChange, path, timers, version }: Depen
   let [following, done]: [Timers.Timer | undefined, number] = [undefined, 0]
 
   const check = (): void => {
+    if (!isAwaited()) return
     const before = seen
     seen = version()
     if (!Object.is(seen, before)) onChange()

@@ -48,12 +48,20 @@ export const openOnly = ({ path }: Settings, driver: Driver): Connection => {
   return { db, prepare, declared: new Set() }
 }
 
+/** The pages of a log that SQLite itself copies, in the event loop, because the thread could not: 40 MiB. */
+const checkpointAt = 10_000
+
 const configure = ({ durability, path }: Settings, { db }: Connection): void => {
-  // Of a new file only, so it must come first.
-  db.exec("PRAGMA auto_vacuum = INCREMENTAL")
+  // Of a new file only, so it must come first. On any other file it would wait for the lock, and write.
+  const isNew = db.prepare("PRAGMA page_count").get()?.["page_count"] === 0
+  if (isNew) db.exec("PRAGMA auto_vacuum = INCREMENTAL")
   const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"]
   if (path !== memory && mode !== "wal") throw refusal(`${path} is on a file system without shared memory`, local)
-  db.exec(`PRAGMA synchronous = ${durability === "off" ? "OFF" : "NORMAL"}`)
+  db.exec(
+    durability === "off"
+      ? "PRAGMA synchronous = OFF"
+      : `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${checkpointAt}`
+  )
 }
 
 /** Opens the file, and creates or migrates the tables. */

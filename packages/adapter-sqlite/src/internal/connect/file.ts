@@ -33,8 +33,11 @@ export const unlocked = <A>(
 
 /** An open file. */
 export interface File {
-  /** Returns the connection to the file that has the path now, or why there is none. */
-  readonly current: () => Connection | BrokerError.BrokerError
+  /**
+   * Returns the connection, or why there is none. With `isSure`, it is one to the file that has the path now; else to one that had
+   * it a moment ago.
+   */
+  readonly current: (isSure: boolean) => Connection | BrokerError.BrokerError
   /** Closes the file, and opens it again after a pause. */
   readonly reopen: () => void
   /** Differs for each file that had the path. */
@@ -51,6 +54,8 @@ interface Options {
   readonly onState: State.Tracker["set"]
   /** Called when another connection has changed the file, and when it was opened again. */
   readonly onChange: () => void
+  /** Whether `onChange` has a use. */
+  readonly isAwaited: () => boolean
   /** Called now and then while the file is open. */
   readonly onBeat: (connection: Connection) => void
   /** Called when the file was closed. */
@@ -74,28 +79,37 @@ const versionOf = ({ prepare }: Connection): number => {
   }
 }
 
+/** How often a transaction without sends checks that the file was not replaced, in milliseconds. */
+const checkEvery = 10
+
 /**
  * Follows the file and its log at a path. Another process may remove the log if a program of this process has closed the file with
  * another library: that ends the locks of the whole process. https://www.sqlite.org/howtocorrupt.html
  */
 const follow = (path: string, driver: Driver) => {
-  const isFile = path !== memory
-  let file = isFile ? driver.identity(path) : undefined
-  let log = isFile ? driver.logIdentity(path) : undefined
+  const read = () => {
+    const [file, log] = path === memory ? [] : [driver.identity(path), driver.logOf(path)]
+    return { file, log, logFile: log && driver.identity(log) }
+  }
+  let opened = read()
   return {
     /** Whether the path still leads to the open file and log. */
-    isInPlace: () => !isFile || (driver.identity(path) === file && driver.logIdentity(path) === log),
-    isAt: (other: string) => file !== undefined && driver.identity(other) === file,
+    isInPlace: () => {
+      const { file, log, logFile } = opened
+      return file === undefined || (driver.identity(path) === file && (!log || driver.identity(log) === logFile))
+    },
+    isAt: (other: string) => opened.file !== undefined && driver.identity(other) === opened.file,
     /** The file was opened again. Returns whether it is another one. */
     opened: () => {
-      const before = file
-      ;[file, log] = isFile ? [driver.identity(path), driver.logIdentity(path)] : []
-      return file !== before
+      const before = opened.file
+      opened = read()
+      return opened.file !== before
     }
   }
 }
 
-const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, settings, timers }: Options): File => {
+const keep = (first: Connection, options: Options): File => {
+  const { driver, isAwaited, onBeat, onChange, onClose, onState, settings, timers } = options
   const { path } = settings
   const context = { operation: "open", path }
   const { isAt, isInPlace, opened } = follow(path, driver)
@@ -103,6 +117,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
   let generation = 0
   let unwatch: (() => void) | undefined
   let reconnecting: Timers.Timer | undefined
+  let checked = 0
 
   const beat = (connection: Connection): void => {
     if (!isInPlace()) return reopen()
@@ -121,6 +136,7 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
       timers,
       version: () => versionOf(connection),
       onChange,
+      isAwaited,
       onBeat: () => beat(connection)
     })
   }
@@ -155,8 +171,11 @@ const keep = (first: Connection, { driver, onBeat, onChange, onClose, onState, s
 
   watch(first)
   return {
-    current: () => {
-      if (!(current instanceof BrokerError.BrokerError) && !isInPlace()) reopen()
+    current: (isSure) => {
+      const now = timers.now()
+      if (current instanceof BrokerError.BrokerError || (!isSure && now - checked < checkEvery)) return current
+      checked = now
+      if (!isInPlace()) reopen()
       return current
     },
     reopen,

@@ -1,6 +1,6 @@
 /** Writes to the disk. One flush runs at a time, and the next one serves all sends that came meanwhile. */
 import { BrokerError, Delay, type Timers } from "@requeue/core/port"
-import type { Flusher } from "../client.ts"
+import type { Log } from "../log.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 
 type Done = (error?: BrokerError.BrokerError) => void
@@ -14,7 +14,7 @@ interface Batch {
 }
 
 /** Returns a function that calls back once everything committed so far is on the disk, or after the timeout. MUST 7. */
-export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): Flush => {
+export const make = (log: Pick<Log, "flush">, timers: Timers.Timers, timeout: number): Flush => {
   let isRunning = false
   let next: Batch | undefined
 
@@ -39,7 +39,7 @@ export const make = (flusher: Flusher, timers: Timers.Timers, timeout: number): 
       begin()
       end(batch, error)
     }
-    flusher.flush().then(
+    log.flush().then(
       () => flushed(),
       (cause: unknown) => flushed(toBrokerError(cause, { operation: "publish" }))
     )

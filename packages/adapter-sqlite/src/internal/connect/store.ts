@@ -6,6 +6,7 @@ import type * as Scope from "effect/Scope"
 import { memory, type Settings } from "../../SqliteOptions.ts"
 import type { Driver } from "../client.ts"
 import type { Context } from "../toBrokerError.ts"
+import * as Checkpointing from "./checkpointing.ts"
 import type { Connection } from "./connection.ts"
 import * as File from "./file.ts"
 import * as Flushing from "./flushing.ts"
@@ -46,33 +47,40 @@ export const make = (
     const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
     const wakeups = Wakeups.make()
-    const flusher = path !== memory && durability !== "off" ? driver.flusher(path) : undefined
-    const flush = flusher && Flushing.make(flusher, timers, timeout)
+    // Without syncs, SQLite's own checkpoints wait for nothing.
+    const log = path !== memory && durability !== "off" ? driver.log(path) : undefined
+    const flush = log && Flushing.make(log, timers, timeout)
+    let closed = Promise.resolve()
     const file = yield* File.make({
       settings,
       driver,
       timers,
       onState,
       onChange: () => wakeups.wake(),
+      isAwaited: wakeups.isAwaited,
       onBeat: (connection) => vacuum(connection, transactions.add),
-      onClose: () => flusher?.close()
+      onClose: () => {
+        if (log !== undefined) closed = log.close()
+      }
     })
     const transactions = Transactions.make({
       connection: file.current,
       timers,
       settings,
       soon: driver.soon,
-      flush: durability === "normal" ? flush && Flushing.later(flush, timers) : flush
+      flush: durability === "normal" ? flush && Flushing.later(flush, timers) : flush,
+      onCommit: log && Checkpointing.make(log, timers)
     })
     yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
+      Effect.promise(() => {
         transactions.close()
         file.close()
+        return closed
       })
     )
 
     const connected = (): Connection => {
-      const connection = file.current()
+      const connection = file.current(true)
       if (connection instanceof BrokerError.BrokerError) throw connection
       return connection
     }

@@ -46,17 +46,19 @@ interface Waiting {
 }
 
 interface Dependencies {
-  /** Returns the open file, or why it is not open. */
-  readonly connection: () => Connection | BrokerError.BrokerError
+  /** Returns the open file, or why it is not open. `isDurable`: for jobs that are confirmed. */
+  readonly connection: (isDurable: boolean) => Connection | BrokerError.BrokerError
   readonly timers: Timers.Timers
   readonly settings: Settings
   readonly soon: (run: () => void) => void
   /** Writes everything committed so far to the disk; `undefined` if the system does that. */
   readonly flush: Flush | undefined
+  /** Called after each commit. */
+  readonly onCommit: (() => void) | undefined
 }
 
 // Long, because its functions share the waiting jobs.
-export const make = ({ connection, flush, settings, soon, timers }: Dependencies): Transactions => {
+export const make = ({ connection, flush, onCommit, settings, soon, timers }: Dependencies): Transactions => {
   let waiting: Array<Waiting> = []
   let [isScheduled, isOpen] = [false, true]
   /** Attempts in a row that did not get the lock. */
@@ -116,7 +118,7 @@ export const make = ({ connection, flush, settings, soon, timers }: Dependencies
   const work = (): void => {
     const group = take()
     if (group.length === 0) return
-    const current = connection()
+    const current = connection(group.some(({ job }) => job.isDurable))
     if (current instanceof BrokerError.BrokerError) return postpone(group, current)
     try {
       current.db.exec("BEGIN IMMEDIATE")
@@ -143,6 +145,7 @@ export const make = ({ connection, flush, settings, soon, timers }: Dependencies
       for (const each of group) fail(each, cause)
       return
     }
+    onCommit?.()
     committed(group)
   }
 

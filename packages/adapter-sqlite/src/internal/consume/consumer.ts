@@ -37,7 +37,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   let isClaiming = false
   /** Whether more may have come since the running attempt began. */
   let isStale = false
-  let timer: Timers.Timer | undefined
+  let [timer, timerEnd]: [Timers.Timer | undefined, number] = [undefined, 0]
   /** No lease of a held delivery ends before, in epoch milliseconds. */
   let firstEnd = Number.POSITIVE_INFINITY
 
@@ -57,13 +57,23 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     if (!isClaiming) claim()
   }
 
+  const hasCredit = (): boolean => held.size < limit
+
   const wake = (): void => {
-    if (held.size < limit) refill()
+    if (hasCredit()) refill()
   }
 
-  const sleep = (millis: number): void => {
+  const timeOut = (): void => {
+    timer = undefined
+    refill()
+  }
+
+  /** Tries again at a time, in epoch milliseconds, or before: a timer for each attempt would cost more. */
+  const sleep = (until: number): void => {
+    if (timer !== undefined && timerEnd <= until) return
     timers.cancel(timer)
-    timer = millis === Number.POSITIVE_INFINITY ? undefined : timers.after(Math.max(0, millis), refill)
+    timerEnd = until
+    timer = until === Number.POSITIVE_INFINITY ? undefined : timers.after(Math.max(0, until - now()), timeOut)
   }
 
   const claim = (): void => {
@@ -98,15 +108,15 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         isClaiming = false
         if (error !== undefined) for (const { receipt } of leased) held.delete(receipt)
         onOutcome(error)
-        if (error !== undefined) return sleep(pause)
-        sleep(next - now())
+        if (error !== undefined) return sleep(now() + pause)
+        sleep(next)
         for (const delivery of leased) if (isOpen) onDelivery(delivery)
         if (isStale || (leased.length > 0 && leased.length === wanted)) wake()
       }
     })
   }
 
-  const unlisten = onWake(queue, wake)
+  const unlisten = onWake(queue, { wake, hasCredit })
 
   return {
     held,

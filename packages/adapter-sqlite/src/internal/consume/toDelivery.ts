@@ -2,9 +2,12 @@
 import { type Delivery, type Message, Metadata } from "@requeue/core/port"
 import type { Row } from "../rows.ts"
 
+/** Shared, because most messages have none. */
+const noHeaders: Message.Headers = Object.freeze({})
+
 /** Returns the headers; `undefined` if another program wrote something else. */
 const headersOf = (text: string | null): Message.Headers | undefined => {
-  if (text === null) return {}
+  if (text === null) return noHeaders
   try {
     const headers: unknown = JSON.parse(text)
     const isRecord = typeof headers === "object" && headers !== null && !Array.isArray(headers)
@@ -25,7 +28,7 @@ export const toDelivery = (row: Row): Omit<Delivery.Delivery, "receipt"> => {
   return {
     body,
     // Frozen, because handlers see them.
-    headers: Object.freeze(headers ?? {}),
+    headers: Object.freeze(headers ?? noHeaders),
     attempts: metadata.attempts + deliveries,
     metadata,
     redelivered: deliveries > 1,

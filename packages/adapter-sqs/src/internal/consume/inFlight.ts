@@ -26,7 +26,11 @@ export interface InFlight {
 export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<Broker.SettleRequest> =>
   deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() }))
 
-/** Starts with nothing in flight. */
+/**
+ * Starts with nothing in flight.
+ *
+ * Long, because its functions share the receipts.
+ */
 export const make = (env: {
   readonly queue: string
   readonly fifo: boolean
@@ -47,6 +51,8 @@ export const make = (env: {
   const { fifo, remembered, timers, visibilityTimeout } = env
   const receipts = Bag.make<Receipt.Receipt>()
   const held = new Set<Receipt.Receipt>()
+  /** The last delivery of each message: the core settles no earlier one, whose receipt may still work. */
+  const last = new Map<string, Delivery.Delivery>()
 
   const deliveries = () => Array.from(receipts).flatMap(({ delivery }) => delivery ?? [])
 
@@ -59,6 +65,7 @@ export const make = (env: {
     const receipt = Receipt.receiptOf(delivery)
     receipts.delete(receipt)
     held.delete(receipt)
+    if (last.get(receipt.messageId) === delivery) last.delete(receipt.messageId)
     if (how === "gone") remembered.forgetUncounted(receipt.messageId)
     env.onEnd()
   }
@@ -96,6 +103,9 @@ export const make = (env: {
       const delivery = arrived(message, context, receipt.group, receipt)
       receipt.delivery = delivery
       receipts.add(receipt)
+      const earlier = last.get(MessageId)
+      if (earlier !== undefined && !Receipt.receiptOf(earlier).isSettling) ended(earlier, "returned")
+      last.set(MessageId, delivery)
       return delivery
     },
     ended,

@@ -54,6 +54,13 @@ const perhapsReplaced = (before: Attempt | undefined, { arrived }: DeliveryLife)
 const attemptWith = ({ process }: DeliveryLife, delivery: DeliveryLife): Attempt | undefined =>
   process.attempts.findLast(({ copy, deliveries }) => copy === delivery.copy && deliveries.includes(delivery))
 
+/** Whether the process has settled the message for good, as the broker has answered, and so has forgotten it. */
+const isForgotten = (attempt: Attempt | undefined, { arrived }: DeliveryLife): boolean =>
+  attempt?.settlings.some(
+    ({ answer, asked: { tag }, fate }) =>
+      fate === "taken" && tag !== "Retry" && tag !== "Release" && answer < (arrived?.index ?? -1)
+  ) === true
+
 /** Deliveries of the copy that, as this process knows, reached no handler, because they were lost before. */
 export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   // A slow codec uses up attempts without a handler.
@@ -67,6 +74,7 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
       each.settlings.length === 0 &&
+      !isForgotten(attemptWith(each, each), until) &&
       attemptWith(each, each)?.turns.every(({ run }) => run.began.index > (until.arrived?.index ?? 0)) === true
   ).length
 }

@@ -28,14 +28,14 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
 const isInterrupted = ({ process: { clock, draining, version } }: Run, at: number): boolean =>
   draining !== undefined && clock.most(draining.entry.at, at) >= (version?.drainTimeout ?? 0) - slack
 
-/** The possible verdicts of the calls before a settlement: calls on a handler whose time is over come too late. */
+/** The possible verdicts of the calls before a settlement: calls on a handler whose time, or drain, is over come too late. */
 const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Verdict.Verdict> => {
   const verdicts = [Verdict.none]
   for (const { at, call, index } of run.calls) {
     if (index > settling.index || (run.ended !== undefined && index > run.ended.index)) break
     const last = verdicts.at(-1) ?? Verdict.none
     const next = Verdict.after(last, call, given.key)
-    if (isTimedOut(run, at)) verdicts.push(next)
+    if (isTimedOut(run, at) || isInterrupted(run, at)) verdicts.push(next)
     else verdicts[verdicts.length - 1] = next
   }
   return verdicts
@@ -106,9 +106,13 @@ const asBefore = ({ deliveries, prior, process }: Attempt, { at }: Settling): Re
   const came = deliveries[0]?.arrived?.index ?? -1
   const decided = prior?.decided
   if (prior === undefined || decided?.asked.tag !== "Retry") return []
-  const isOpen = prior.settlings.some(({ answer, fate }) => fate !== "taken" || answer > came)
+  const isUnanswered = prior.settlings.some(({ answer, fate }) => fate !== "taken" || answer > came)
+  // It arrived during the retry too, and this one has replaced it.
+  const isUnsettled = prior.deliveries.some(({ settlings }) => settlings.every(({ index }) => index > came))
   const { delay } = decided.asked
-  return isOpen ? [{ tag: "Retry", delay, passed: process.clock.most(decidedAt(decided), at) }] : []
+  return isUnanswered || isUnsettled
+    ? [{ tag: "Retry", delay, passed: process.clock.most(decidedAt(decided), at) }]
+    : []
 }
 
 /** Settlements of a message that no handler has seen in this attempt. */

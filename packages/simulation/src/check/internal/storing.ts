@@ -38,7 +38,8 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const settling = parent === undefined ? undefined : askedFor(parent)
     if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
     if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
-      const { bound } = parent.copy
+      // As it was delivered: the copy may be stored late, when a later delivery of the message has been settled.
+      const { bound } = parent
       // SQS keeps up to 15 minutes by its own clock, and the copy has no time then: `isCovered` of the adapter's `toPublication`.
       const isKept = bound !== undefined && process !== undefined && familyOf(scenario) === "lease"
       return isKept ? { ...bound, measured: [...(bound.measured ?? []), process] } : bound

@@ -1,5 +1,5 @@
-/** When handler runs are over for the core, whether their handlers have ended or not. */
-import type { Run, Settling } from "./Lives.ts"
+/** When handler runs are over for the core, whether their handlers have ended or not; and by how much clocks shift due times. */
+import type { Bound, Lives, Run, Settling } from "./Lives.ts"
 
 /** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
@@ -23,4 +23,16 @@ export const decidedAt = ({ at, attempt, index }: Settling): number => {
   const { began, calls, ended } = run
   const isByEnd = ended !== undefined && ended.index < index && calls.length === 0 && !isTimedOut(run, ended.entry.at)
   return isByEnd ? ended.entry.at : began.entry.at
+}
+
+/**
+ * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
+ * since.
+ */
+export const lateByClocks = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
+  const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
+  const clocks = [...processes.values()].map(({ clock }) => clock)
+  const behind = clocks.map((clock) => -clock.leastAhead(since, at))
+  const moved = clocks.map((clock) => clock.mostAhead(since, at) - clock.leastAhead(since, at))
+  return ahead + Math.max(0, ...behind) + Math.max(0, ...moved)
 }

@@ -1,5 +1,6 @@
 import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
+import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
@@ -29,7 +30,10 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
 
 const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number): string | undefined => {
   const { children, deliveries, gone, message, stored } = copy
-  const isReplaced = children.some((each) => each.stored !== undefined && each.stored.index < index)
+  const namesakes = [...namesakesOf(copy)]
+  const isReplaced = namesakes.some((one) =>
+    one.children.some((each) => each.stored !== undefined && each.stored.index < index)
+  )
   if (stored !== undefined && !work.has(stored.entry.queue)) {
     // A dead letter leaves by a redrive, which stores another copy first, or by a purge of some.
     const isRedriven = message.copies.some(
@@ -41,12 +45,14 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
-  // A settled message that is redelivered because its removal was lost is removed by the client itself.
-  const asked = deliveries.flatMap((each) =>
-    each.process === last?.process
-      ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
-      : []
-  )
+  // A settled message that is redelivered because its removal was lost is removed by the client itself, and so is its namesake.
+  const asked = namesakes
+    .flatMap((one) => one.deliveries)
+    .flatMap((each) =>
+      each.process === last?.process
+        ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
+        : []
+    )
   // A client that has stored a copy removes the original when it is redelivered, and returns messages as copies when it ends.
   const isOwn = children.some(
     ({ parent, stored: made }) => parent?.process === last?.process && made !== undefined && made.index < index

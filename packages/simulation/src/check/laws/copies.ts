@@ -6,7 +6,9 @@ export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy
     if (parent === undefined || stored === undefined || !isWork(lives, parent)) return []
-    const { cut, queue, reason } = stored.entry
+    const { cut, queue, reason, replaces } = stored.entry
+    // It serves no settlement.
+    if (replaces === true) return []
     const home = parent.copy.stored?.entry.queue
     const asked = parent.settlings.filter(({ index }) => index < stored.index)
     const fits = asked.some(

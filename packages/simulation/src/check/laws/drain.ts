@@ -34,18 +34,25 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     copy.deliveries.findLast(({ handedOut }) => (handedOut?.index ?? 0) < until) === life &&
     settlings.length === 0 &&
     // A redelivery that arrived during its settlement is settled with it.
-    attempt?.settlings.length === 0
+    attempt?.settlings.length === 0 &&
+    attempt.prior?.settlings.some(({ answer }) => answer < 0 || answer > arrived.index) !== true
   )
 }
 
+/** Milliseconds for which a call may wait for its answer. */
+const unanswered = 10_000
+
 /**
- * Whether a call that hides messages met a fault while a process drained. While the extension of a lease has no answer, its
+ * Whether a call that hides messages met a fault while a process drained, or shortly before. While the extension of a lease has no answer, its
  * delivery is not settled; the client returns it when it closes, and tries that once.
  */
 const isHindered = ({ history }: Lives, { drained, draining, name }: ProcessLife): boolean =>
   history
-    .slice(draining?.index, drained?.index)
-    .some((each) => each._tag === "Fault" && each.site.includes(`${name} hide`))
+    .slice(0, drained?.index)
+    .some(
+      ({ at, ...each }) =>
+        each._tag === "Fault" && each.site.includes(`${name} hide`) && at >= (draining?.entry.at ?? 0) - unanswered
+    )
 
 const isCutOff = ({ answer, at }: Settling, { clock }: ProcessLife, until: number, now: number): boolean =>
   (answer < 0 || answer > until) && clock.most(at, now) < grace

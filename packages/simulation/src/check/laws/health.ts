@@ -22,11 +22,23 @@ const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
   return last !== undefined && last.fate === "rejected" && last.answer < until
 }
 
-/** Whether its process must know of a move: a message that arrives while a handler runs moves none of the others. */
-const isSure = (tag: string, index: number, { runs }: ProcessLife): boolean =>
+/** Whether a settlement of an arriving message is under way. */
+const isSettling = ({ deliveries, settlings }: ProcessLife, index: number): boolean => {
+  const copy = deliveries.find(({ arrived }) => arrived?.index === index)?.copy
+  return settlings.some(
+    (each) => each.of.copy === copy && each.index < index && (each.answer < 0 || each.answer > index)
+  )
+}
+
+/**
+ * Whether its process must know of a move: neither a message that arrives while a handler runs moves any of the others, nor one
+ * that comes again while its settlement has no answer.
+ */
+const isSure = (tag: string, index: number, process: ProcessLife): boolean =>
   starts.has(tag) ||
   (tag === "Arrived" &&
-    !runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)))
+    !isSettling(process, index) &&
+    !process.runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)))
 
 /**
  * Health is `stalled` if messages are there and nothing has moved for long, and not before. Messages that the broker refuses are

@@ -1,7 +1,9 @@
 import { familyOf, type Scenario } from "../../Scenario.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
+import { lateByClocks } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
+import * as Nsq from "../../nsq/Settings.ts"
 
 /** Milliseconds that a due message may take to its handler: leases and daemons are checked every few seconds. */
 const longest = 10_000
@@ -30,20 +32,17 @@ const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
   }
 }
 
+/** Milliseconds, at most, until a consumer learns from nsqlookupd that another nsqd has its topic too: `lookupdInterval`, jittered. */
+const discovery = 18_000
+
+/** Milliseconds that a due message may take longer on this broker. */
+const beyond = (scenario: Scenario): number => {
+  if (scenario.kind === "rabbitmq") return ofTopology(scenario)
+  return scenario.kind === "nsq" && Nsq.of(scenario).usesLookupd ? discovery : 0
+}
+
 const resolutionOf = (scenario: Scenario): number =>
   scenario.kind === "rabbitmq" ? ofTopology(scenario) : resolutions[familyOf(scenario)]
-
-/**
- * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
- * since.
- */
-const tolerance = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
-  const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
-  const clocks = [...processes.values()].map(({ clock }) => clock)
-  const behind = clocks.map((clock) => -clock.leastAhead(since, at))
-  const moved = clocks.map((clock) => clock.mostAhead(since, at) - clock.leastAhead(since, at))
-  return ahead + Math.max(0, ...behind) + Math.max(0, ...moved)
-}
 
 /** The longest time for which messages wait for others of their batch, by the slowest clock. */
 const gathering = ({ scenario: { processes, versions } }: Lives): number =>
@@ -131,9 +130,9 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   const { entry, index } = run.began
   if (process.version === undefined || copy.stored === undefined) return []
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
-  const due = bound === undefined ? 0 : bound.at + tolerance(lives, bound, entry.at)
+  const due = bound === undefined ? 0 : bound.at + lateByClocks(lives, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
-  const limit = longest + gathering(lives) + (lives.scenario.kind === "rabbitmq" ? ofTopology(lives.scenario) : 0)
+  const limit = longest + gathering(lives) + beyond(lives.scenario)
   if (entry.at - known <= limit) return []
   if (isHindered(hindered, copy, index)) return []
   const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
@@ -161,7 +160,7 @@ const heldBack = (
   // A redelivery during a retry waits as the retry does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
   const bounds = [bound, heldUntil(copy) ?? bound]
-  const due = Math.max(...bounds.map((each) => each.at + tolerance(lives, each, at))) + longest
+  const due = Math.max(...bounds.map((each) => each.at + lateByClocks(lives, each, at))) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
   return [violation("late", at, of(life), what, [bound.index, index])]

@@ -2,6 +2,7 @@ import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
+import { lateByClocks } from "../internal/timing.ts"
 
 /** Milliseconds by which a due time may be later than the policy's: pauses of messages that wait for their broker. */
 const late = 120_000
@@ -19,6 +20,14 @@ const takenUntil = ({ end, processes }: Lives): number => {
   return until
 }
 
+/** Whether a message still waits for its time at the end of the world, by clocks that are behind. */
+const isDueLater = (lives: Lives, { backs, bound, gone, stored }: CopyLife, end: number): boolean => {
+  const due = backs.at(-1)?.entry.due ?? stored?.entry.due ?? 0
+  return (
+    gone === undefined && due > end && bound !== undefined && due <= bound.at + late + lateByClocks(lives, bound, end)
+  )
+}
+
 /** Why a copy has not ended; `undefined` if it has ended, or may wait. */
 const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
   const { end, scenario, work } = lives
@@ -32,7 +41,7 @@ const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
   }
   const { due } = backs.at(-1)?.entry ?? stored.entry
   if (due <= end.entry.at) return `waits in ${stored.entry.queue} since ${Math.round(due)} ms`
-  if (bound === undefined || due <= bound.at + late) return undefined
+  if (bound === undefined || isDueLater(lives, copy, end.entry.at)) return undefined
   return `waits in ${stored.entry.queue} until ${Math.round(due)} ms, and was due at ${Math.round(bound.at)} ms`
 }
 
@@ -177,6 +186,7 @@ export const liveness: Law = (lives) => {
     ...unfinished(lives, end)
   ]
   if (end.entry.because === "rest" || found.length > 0) return found
+  if ([...lives.copies.values()].some((copy) => isDueLater(lives, copy, end.entry.at))) return []
   return [
     violation("liveness", end.entry.at, {}, "The world did not come to rest; the history does not show why.", [
       end.index

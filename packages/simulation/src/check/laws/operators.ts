@@ -129,10 +129,17 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
       ({ gone, stored }) =>
         stored?.entry.queue === what.queue && stored.index < until && (gone === undefined || gone.index > from)
     )
+    const isDuring = ({ handedOut }: DeliveryLife): boolean =>
+      handedOut !== undefined && handedOut.index > from && handedOut.index < until
+    // A copy of an earlier redrive may be stored late.
+    const isTaken = copies.some(({ deliveries }) =>
+      deliveries.some((life) => life.process.name === name && isDuring(life))
+    )
+    if (!isTaken) return []
     const again = letters
       .filter((letter) => !hasName(lives, letter))
       .flatMap(lostAcks)
-      .filter(({ handedOut }) => handedOut !== undefined && handedOut.index > from && handedOut.index < until)
+      .filter(isDuring)
     // A letter without identity is recognised by its metadata.
     const isKnown = letters.every((letter) => hasName(lives, letter) || letter.stored?.entry.process !== undefined)
     return isKnown ? published.slice(letters.length + again.length) : []

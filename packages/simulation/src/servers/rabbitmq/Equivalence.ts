@@ -45,8 +45,14 @@ const compared: Readonly<Record<Type, ReadonlyArray<string>>> = {
   ]
 }
 
-/** Further arguments of quorum queues from 4.3 on. */
-const ofQuorum43 = ["x-consumer-timeout", "x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max"]
+/** The arguments of quorum queues from 4.3 on. */
+const ofQuorum43 = [
+  ...compared.quorum,
+  "x-consumer-timeout",
+  "x-delayed-retry-type",
+  "x-delayed-retry-min",
+  "x-delayed-retry-max"
+]
 
 /** The server's name for the type of a value in a table. */
 const typeName = (value: unknown): string => {
@@ -96,7 +102,7 @@ export const queueArgs = (
   current: Fields.Table
 ): void => {
   const isNew = type === "quorum" && Version.isAtLeast(version, "4.3.0")
-  args([...compared[type], ...(isNew ? ofQuorum43 : [])], object, received, current)
+  args(isNew ? ofQuorum43 : compared[type], object, received, current)
 }
 
 /** Ten years in milliseconds. */

@@ -179,12 +179,27 @@ const entries = (table: Buffer): ReadonlyArray<Entry> => {
 
 /** Decodes a table without its size, as the driver does. */
 export const decode = (table: Buffer): Table => {
-  const fields = {}
-  for (const { name, value } of entries(table)) Object.defineProperty(fields, name, { value, ...plain })
+  const fields: Record<string, unknown> = {}
+  for (const { name, value } of entries(table)) {
+    if (name in fields) Object.defineProperty(fields, name, { value, ...plain })
+    else fields[name] = value
+  }
   return fields
 }
 
 const plain = { configurable: true, enumerable: true, writable: true }
+
+const known = new WeakMap<Buffer, Table>()
+
+/** Decodes the headers of a message, which many readers share. */
+export const headersOf = ({ table }: { readonly table: Buffer | undefined }): Table => {
+  if (table === undefined) return none
+  const found = known.get(table) ?? decode(table)
+  known.set(table, found)
+  return found
+}
+
+const none: Table = {}
 
 /** Returns the table with these headers, which replace those of the same names. */
 export const merge = (table: Buffer | undefined, headers: Table): Buffer =>

@@ -47,6 +47,8 @@ export class Vhost {
   readonly exchanges: Exchanges.Exchanges
   readonly policies: Policies.Policies = { user: new Map(), operator: new Map() }
   readonly #env: Env
+  /** The settings of queues under the policies of now. */
+  #settings = new WeakMap<Declaration, Settings.Settings>()
   #entries = 0
   #generated = 0
 
@@ -61,14 +63,18 @@ export class Vhost {
   }
 
   settingsOf(declaration: Declaration): Settings.Settings {
-    const policy = this.policies.user.size + this.policies.operator.size === 0 ? {} : this.policyOf(declaration)
-    return Settings.of(declaration.type, declaration.arguments, policy, this.#env.version)
+    const known = this.#settings.get(declaration)
+    if (known !== undefined) return known
+    const made = Settings.of(declaration.type, declaration.arguments, this.policyOf(declaration), this.#env.version)
+    this.#settings.set(declaration, made)
+    return made
   }
 
   /** Sets a policy, or removes it. */
   setPolicy(kind: "user" | "operator", name: string, policy: Omit<Policies.Policy, "name"> | undefined): void {
     if (policy === undefined) this.policies[kind].delete(name)
     else this.policies[kind].set(name, { name, ...policy })
+    this.#settings = new WeakMap()
     for (const queue of this.queues.values()) {
       queue.touch()
       queue.serve()
@@ -166,7 +172,7 @@ export class Vhost {
     const { content, exchange, properties, routingKey, table } = publication
     this.exchanges.check(exchange)
     Equivalence.checkExpiration(properties.expiration)
-    const headers = table === undefined ? {} : Fields.decode(table)
+    const headers = Fields.headersOf(publication)
     const keys = [routingKey, ...textsOf(headers["CC"])] as const
     const hasHidden = "BCC" in headers
     const message: Message.Message = {
@@ -194,8 +200,7 @@ export class Vhost {
     if (exchange === undefined || !this.exchanges.has(exchange)) return false
     const dead = Message.dies(entry.message, from, reason, Math.floor(this.#env.host.now() / 1000))
     const letter: Message.Message = { ...dead, exchange, routingKeys: key === undefined ? dead.routingKeys : [key] }
-    const headers = letter.table === undefined ? {} : Fields.decode(letter.table)
-    const targets = this.route(exchange, letter.routingKeys, headers)
+    const targets = this.route(exchange, letter.routingKeys, Fields.headersOf(letter))
     // Of an automatic cycle, nothing is left.
     const open =
       reason === "rejected" ? targets : targets.filter((queue) => !Message.isCycle(letter, queue.declaration.name))

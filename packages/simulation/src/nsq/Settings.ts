@@ -1,0 +1,25 @@
+/** The settings of a world's nsqd, and of the adapter's options. The laws know them as well. */
+import type { Scenario } from "../Scenario.ts"
+import * as Draw from "../world/Draw.ts"
+
+/** The settings of a world. */
+export interface Settings {
+  readonly hasTwoNsqd: boolean
+  /** Whether processes know nsqd from nsqlookupd, and not from their options. */
+  readonly usesLookupd: boolean
+  /** Whether retries are copies. */
+  readonly isExact: boolean
+  /** Whether each process publishes to all nsqd in turn. */
+  readonly publishesOverAll: boolean
+}
+
+/** Draws the settings of a world. */
+export const of = ({ seed }: Pick<Scenario, "seed">): Settings => {
+  const { chance } = Draw.make(seed)
+  return {
+    hasTwoNsqd: chance("daemons", 0.5),
+    usesLookupd: chance("nsqlookupd", 0.5),
+    isExact: chance("exact", 0.3),
+    publishesOverAll: chance("publish over", 0.3)
+  }
+}
