@@ -62,15 +62,18 @@ export const make = (schema: string) => {
   /**
    * Changes delivered messages, whose handles are the arrays $1 and $2. Returns for each handle when its message
    * is due now, or NULL for one that was not changed, and whether it is still there because another transaction has it locked.
+   * `former` finds one that was changed before.
    */
-  const settle = (change: string, { more = "", isSynced = false, others = "" } = {}): string => `
+  const settle = (change: string, { more = "", isSynced = false, others = "", former = "NULL" } = {}): string => `
     WITH handle AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::int[]${more}) WITH ORDINALITY AS h(seq, token${others}, i)),
     held AS MATERIALIZED (
       SELECT m.seq FROM ${message} m JOIN handle h ON m.seq = h.seq AND m.token = h.token FOR UPDATE OF m SKIP LOCKED
     ), ${change}
-    SELECT c.at, c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
+    SELECT coalesce(c.at, ${former}), c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
       ${isSynced ? synced : unsynced}
     FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
+  /** A copy that an attempt without an answer has stored: it has the next token. After another consumer, it would have deliveries. */
+  const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
   const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
 
   return {
@@ -117,7 +120,8 @@ export const make = (schema: string) => {
     ),
     /** $3 lease. */
     extend: settle(
-      `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`
+      `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`,
+      { former: replaced }
     ),
     /** $3 queue, $4 delay and $5 metadata of each copy. */
     replace: settle(
@@ -127,7 +131,12 @@ export const make = (schema: string) => {
           token = m.token + 1
         FROM handle h WHERE m.${areHeld} AND m.seq = h.seq RETURNING m.seq, m.at
       )`,
-      { more: ", $3::text[], $4::float8[], $5::text[]", others: ", queue, delay, metadata", isSynced: true }
+      {
+        more: ", $3::text[], $4::float8[], $5::text[]",
+        others: ", queue, delay, metadata",
+        isSynced: true,
+        former: replaced
+      }
     ),
     /** $1 names. */
     declare: created(`(SELECT DISTINCT name FROM unnest($1::text[]) name EXCEPT SELECT name FROM ${queue}) missing`),

@@ -27,6 +27,8 @@ interface Options<I, A> {
   readonly timeout: number
   /** The most weight of one statement. Default: one call. */
   readonly maxWeight?: number | undefined
+  /** Whether calls whose connection was lost are repeated. Default: false, because they may have happened. */
+  readonly isRepeatable?: boolean | undefined
   /** Runs one statement, and returns the result of each item. */
   readonly run: (session: Session, items: ReadonlyArray<I>) => Promise<ReadonlyArray<A>>
 }
@@ -58,7 +60,14 @@ export const limited = <A>(
   })
 
 /** Returns what adds a call. */
-export const make = <I, A>({ lane, maxWeight = 0, run, timeout, timers }: Options<I, A>): Add<I, A> => {
+export const make = <I, A>({
+  isRepeatable = false,
+  lane,
+  maxWeight = 0,
+  run,
+  timeout,
+  timers
+}: Options<I, A>): Add<I, A> => {
   let waiting: Array<Call<I, A>> = []
 
   const take = (): ReadonlyArray<Call<I, A>> => {
@@ -76,7 +85,8 @@ export const make = <I, A>({ lane, maxWeight = 0, run, timeout, timers }: Option
       const error = toBrokerError(cause, call.context)
       // Another connection may find another server.
       if (error.reason === "ConnectionFailed" && error.isMisconfigured !== true) session.destroy()
-      if (calls.length > 1 && isDivisible(error)) waiting.push({ ...call, isAlone: true })
+      if (isRepeatable && error.reason === "ConnectionLost" && timers.now() < call.until) waiting.push(call)
+      else if (calls.length > 1 && isDivisible(error)) waiting.push({ ...call, isAlone: true })
       else call.end(error)
     }
   }

@@ -98,9 +98,16 @@ export const make = (
       id,
       lanes,
       gather,
-      declareAll: gather(lanes.settle, 100, async (session, names) => {
-        await session.query(statements.declare, [names.flat()])
-        return []
+      declareAll: Gather.make({
+        lane: lanes.settle,
+        timers,
+        timeout,
+        maxWeight: 100,
+        isRepeatable: true,
+        run: async (session, names) => {
+          await session.query(statements.declare, [names.flat()])
+          return []
+        }
       }),
       wake,
       onWake: wakeups.add,
