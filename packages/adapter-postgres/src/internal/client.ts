@@ -44,7 +44,7 @@ export interface Driver {
   readonly soon: (run: () => void) => void
 }
 
-const bytes = types.getTypeParser(17, "text")
+const bytes = types.getTypeParser(types.builtins.BYTEA, "text")
 const text = (value: string): string => value
 
 /** Of bytea; of integers, which the tables keep small enough; of booleans. All others are text, whatever the program has set for `pg`. */

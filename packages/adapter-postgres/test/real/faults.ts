@@ -36,7 +36,7 @@ export const install = (schema: string): string => `
   CREATE TRIGGER fail BEFORE INSERT OR UPDATE OR DELETE ON ${schema}.message FOR EACH ROW EXECUTE FUNCTION ${schema}.fail();`
 
 /** Runs a call on a connection that does not pass the proxy. */
-export type Sql = <A>(run: (client: Client) => Promise<A>) => Effect.Effect<A>
+type Sql = <A>(run: (client: Client) => Promise<A>) => Effect.Effect<A>
 
 /** A proxy that causes faults. */
 export interface Faulty extends TcpProxy {

@@ -13,7 +13,7 @@ import { toRow } from "../../src/internal/rows.ts"
 import { faulty, install } from "./faults.ts"
 
 /** A connection that lasts as long as the scope. */
-export const client = (url: string) =>
+const client = (url: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const opened = new Client(url)

@@ -13,7 +13,7 @@ const capabilities = Capabilities.make({ lease })
 const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
 /** Starts a server. A test cluster needs no protection against a power cut. */
-export const open = async (version?: string): Promise<Server> => {
+const open = async (version?: string): Promise<Server> => {
   // The harness restarts it.
   vi.stubEnv("REQUEUE_POSTGRES_URL", "")
   const server = await start("postgres", { version, parameters: { fsync: "off" } })
@@ -21,19 +21,28 @@ export const open = async (version?: string): Promise<Server> => {
   return server
 }
 
-/** The cases side by side: most of their time, they wait. Those that cut connections or restart the server run alone. */
-export const register = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
-  const [many, one] = [await open(version), await open(version)]
-  const quiet = Cases.cases.filter((each) => !isAlone(each))
+/** The cases side by side: most of their time, they wait. */
+export const registerQuiet = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
+  const server = await open(version)
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },
-    { name: `postgres ${many.version}`, layer: layer(many, { lease }), lateness, cases: quiet }
+    {
+      name: `postgres ${server.version}`,
+      layer: layer(server, { lease }),
+      lateness,
+      cases: Cases.cases.filter((each) => !isAlone(each))
+    }
   )
+}
+
+/** Those that cut connections, restart the server or make calls fail, one after the other. */
+export const registerDisturbed = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
+  const server = await open(version)
   Suite.register(
     { describe, test, afterAll },
     {
-      name: `postgres ${one.version}, disturbed`,
-      layer: layer(one, { lease }),
+      name: `postgres ${server.version}, disturbed`,
+      layer: layer(server, { lease }),
       lateness,
       cases: Cases.cases.filter(isAlone)
     }

@@ -70,6 +70,7 @@ const childrenOf = (pid: number): ReadonlyArray<processes.Identity> => {
   }
 }
 
+/** Long, because its methods share what runs: prepares a server, which `start` starts. */
 export const make = async (
   instance: Instance,
   { folder, version }: Installation,

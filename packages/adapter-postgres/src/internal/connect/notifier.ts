@@ -16,7 +16,7 @@ import type { Wakeups } from "./wakeups.ts"
 /** A queue, and when its first message is due. */
 export type News = readonly [queue: string, from: number]
 
-export interface Notifier {
+interface Notifier {
   readonly notify: (news: News) => void
   /** Starts to wake this process' consumers when others notify. */
   readonly listen: () => void

@@ -1,7 +1,7 @@
 /** Wakes the consumers of a queue when its messages may be due. */
 
 /** `from` is when the first of the messages is due, in epoch milliseconds of the server; `undefined`: unknown. */
-export type Wake = (from: number | undefined) => void
+type Wake = (from: number | undefined) => void
 
 export interface Wakeups {
   /** Adds a consumer. The result removes it. */

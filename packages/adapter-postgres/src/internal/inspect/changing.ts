@@ -1,4 +1,4 @@
-/** What both kinds of browsers share. */
+/** Changes of shown messages, for both kinds of browsers. */
 import type { Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Add } from "../connect/gather.ts"
