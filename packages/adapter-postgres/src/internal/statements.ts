@@ -74,7 +74,9 @@ export const make = (schema: string) => {
     FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
   /** A copy that an attempt without an answer has stored: it has the next token. After another consumer, it would have deliveries. */
   const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
+  const removed = `CASE WHEN NOT EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq) THEN 0 END`
   const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
+  const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at`
 
   return {
     publish: publish(synced),
@@ -109,7 +111,8 @@ export const make = (schema: string) => {
       handle AS MATERIALIZED (SELECT h.* FROM setting, unnest($1::bigint[], $2::int[]) AS h(seq, token)),
       changed AS (DELETE FROM ${message} m USING handle h WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq)
       SELECT seq FROM changed`,
-    remove: settle(`changed AS (DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at)`),
+    remove: settle(`changed AS (${deleted})`),
+    removeAgain: settle(`changed AS (${deleted})`, { former: removed }),
     /** $3 how many deliveries of each do not count. */
     giveBack: settle(
       `changed AS (
@@ -120,8 +123,7 @@ export const make = (schema: string) => {
     ),
     /** $3 lease. */
     extend: settle(
-      `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`,
-      { former: replaced }
+      `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`
     ),
     /** $3 queue, $4 delay and $5 metadata of each copy. */
     replace: settle(

@@ -15,10 +15,12 @@ export const extend = (
   const context = { operation: "extend", queue }
   const one = (delivery: Delivery.Delivery) =>
     Effect.callback<ReadonlyArray<Broker.SettleFailure>>((resume) => {
+      const receipt = receiptOf(delivery)
       const until = timers.now() + settings.lease
-      changes.extend(receiptOf(delivery), 1, context, (error, outcome) => {
-        if (typeof outcome === "number") receiptOf(delivery).until = until
-        const problem = error ?? problemOf(outcome, context)
+      changes.extend(receipt, 1, context, (error, outcome) => {
+        if (typeof outcome === "number") receipt.until = until
+        // The repeated settlement finds out whether the message is lost.
+        const problem = error ?? (receipt.isUncertain ? undefined : problemOf(outcome, context))
         resume(
           Effect.succeed(problem === undefined ? [] : [{ delivery, error: problem, fate: Broker.fateOf(problem) }])
         )

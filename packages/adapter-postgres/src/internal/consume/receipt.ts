@@ -13,6 +13,8 @@ export interface Receipt extends Handle, Position {
   isSeen: boolean
   /** Whether a settlement is under way, or has ended. */
   isTaken: boolean
+  /** Whether the answer to a settlement was lost: it may have happened. */
+  isUncertain: boolean
 }
 
 export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // `deliver` made it.
@@ -26,7 +28,7 @@ export const deliver = (
   const delivery = toDelivery(row)
   const { at, seq, token } = row
   const copy = `${id}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false } }
+  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false, isUncertain: false } }
 }
 
 /** Names a delivered copy. */

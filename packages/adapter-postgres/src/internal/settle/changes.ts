@@ -19,6 +19,8 @@ export const problemOf = (outcome: Outcome | undefined, context: Context): Broke
 
 export interface Changes {
   readonly remove: Add<Handle, Outcome>
+  /** Removes a message that may be removed already. */
+  readonly removeAgain: Add<Handle, Outcome>
   /** Returns a message to its place. `uncounted`: how many deliveries do not count. */
   readonly giveBack: Add<Handle & { readonly uncounted: 0 | 1 }, Outcome>
   readonly replace: Add<Handle & Replacement, Outcome>
@@ -54,6 +56,7 @@ export const make = ({ gather, lanes, settings, statements }: Store): Changes =>
         return outcomes(await session.query(statements.remove, handles(items)))
       }
     }),
+    removeAgain: change(statements.removeAgain, () => []),
     giveBack: change(statements.giveBack, (items) => [items.map(({ uncounted }) => uncounted)]),
     replace: change(statements.replace, (items) => [
       items.map(({ queue }) => queue),

@@ -1,5 +1,5 @@
 /** Carries out settlements. `Settling` keeps MUST 3 and 4; a copy needs no second step. */
-import type { Broker, BrokerError } from "@requeue/core/port"
+import { Broker, type BrokerError } from "@requeue/core/port"
 import { Settling } from "@requeue/kit"
 import type { End } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
@@ -26,6 +26,7 @@ export const make = (
     const receipt = receiptOf(delivery)
     const end = (error: BrokerError.BrokerError | undefined, outcome?: Outcome): void => {
       if (error === undefined && outcome !== "locked") held.delete(receipt)
+      if (error !== undefined && Broker.fateOf(error) === "unknown") receipt.isUncertain = true
       if (typeof outcome === "number") wake(command, outcome)
       done(claim, error ?? problemOf(outcome, context))
       refill()
@@ -43,7 +44,7 @@ export const make = (
   const change = (command: Command, receipt: Receipt, end: End<Outcome>): void => {
     switch (command._tag) {
       case "Remove":
-        return changes.remove(receipt, 1, context, end)
+        return (receipt.isUncertain ? changes.removeAgain : changes.remove)(receipt, 1, context, end)
       case "GiveBack":
         return changes.giveBack({ ...receipt, uncounted: 1 }, 1, context, end)
       case "Replace":
