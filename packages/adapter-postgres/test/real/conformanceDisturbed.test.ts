@@ -1,4 +1,4 @@
-/** The cases of the conformance suite that cut connections, restart the server or make calls fail. */
-import { registerDisturbed } from "./suite.ts"
+/** The cases of the conformance suite that cut connections or restart the server. */
+import { register } from "./suite.ts"
 
-await registerDisturbed("ignored")
+await register("disturbed", "ignored")

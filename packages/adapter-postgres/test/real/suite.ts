@@ -21,30 +21,56 @@ const open = async (version?: string): Promise<Server> => {
   return server
 }
 
-/** The cases side by side: most of their time, they wait. */
-export const registerQuiet = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
-  const server = await open(version)
-  Suite.register(
-    { describe: describe.concurrent, test: test.concurrent, afterAll },
-    {
-      name: `postgres ${server.version}`,
-      layer: layer(server, { lease }),
-      lateness,
-      cases: Cases.cases.filter((each) => !isAlone(each))
-    }
-  )
+const isFailing = ({ group }: Case.Case): boolean => group === "failing calls"
+
+interface Part {
+  readonly isIn: (each: Case.Case) => boolean
+  readonly runner: Suite.Runner
+  /** How many brokers share the cases. */
+  readonly brokers: number
 }
 
-/** Those that cut connections, restart the server or make calls fail, one after the other. */
-export const registerDisturbed = async (lateness: "judged" | "ignored", version?: string): Promise<void> => {
+/** The parts of the suite. Each has a server of its own. */
+const parts = {
+  /** Side by side: most of their time, they wait. */
+  quiet: {
+    isIn: (each) => !isAlone(each),
+    runner: { describe: describe.concurrent, test: test.concurrent, afterAll },
+    brokers: 1
+  },
+  /** They make calls fail, one after the other on each broker. */
+  failing: {
+    isIn: (each) => isAlone(each) && isFailing(each),
+    runner: {
+      describe: describe.concurrent,
+      test: (name, options, body) => test(name, { ...options, concurrent: false }, body),
+      afterAll
+    },
+    brokers: 4
+  },
+  /** They cut connections or restart the server, one after the other. */
+  disturbed: {
+    isIn: (each) => isAlone(each) && !isFailing(each),
+    runner: { describe, test, afterAll },
+    brokers: 1
+  }
+} satisfies Record<string, Part>
+
+/** Registers a part of the suite. */
+export const register = async (
+  part: keyof typeof parts,
+  lateness: "judged" | "ignored",
+  version?: string
+): Promise<void> => {
   const server = await open(version)
-  Suite.register(
-    { describe, test, afterAll },
-    {
-      name: `postgres ${server.version}, disturbed`,
+  const { brokers, isIn, runner }: Part = parts[part]
+  const cases = Cases.cases.filter(isIn)
+  for (let broker = 0; broker < brokers; broker++) {
+    Suite.register(runner, {
+      name: `postgres ${server.version}, ${part}${brokers === 1 ? "" : ` ${broker + 1}`}`,
       layer: layer(server, { lease }),
       lateness,
-      cases: Cases.cases.filter(isAlone)
-    }
-  )
+      cases: cases.filter((_, index) => index % brokers === broker)
+    })
+  }
 }
