@@ -1,4 +1,5 @@
 /** The real PostgreSQL, with a harness that reads its tables by a connection of its own. */
+import { randomBytes } from "node:crypto"
 import type { Broker as Server } from "@requeue/brokers"
 import { Harness } from "@requeue/conformance"
 import { Broker, type Delivery } from "@requeue/core"
@@ -28,14 +29,11 @@ const client = (url: string) =>
 /** Milliseconds of this machine, which is the server's as well. */
 const now = "floor(extract(epoch FROM clock_timestamp()) * 1000)"
 
-/** Numbers the schemas of this process. */
-let schemas = 0
-
 export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const [node] = server.nodes
-      const schema = `conformance_${process.pid}_${++schemas}`
+      const schema = `conformance_${randomBytes(8).toString("hex")}`
       const between = yield* Effect.acquireRelease(
         Effect.promise(() => faulty(node!.port)),
         ({ close }) => Effect.promise(close)

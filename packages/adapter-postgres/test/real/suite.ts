@@ -43,6 +43,7 @@ const parts = {
     isIn: (each) => isAlone(each) && isFailing(each),
     runner: {
       describe: describe.concurrent,
+      // oxlint-disable-next-line vitest/valid-title -- the name of a case
       test: (name, options, body) => test(name, { ...options, concurrent: false }, body),
       afterAll
     },
