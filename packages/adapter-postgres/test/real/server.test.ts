@@ -2,7 +2,7 @@
 import { type Broker as Server, start } from "@requeue/brokers"
 import { Wait } from "@requeue/conformance"
 import { type BrokerError } from "@requeue/core"
-import { connect, type Requeue } from "@requeue/core/promise"
+import { connect, constant, type Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, test, vi } from "vitest"
@@ -66,9 +66,9 @@ const role = async (name: string, settings = ""): Promise<string> => {
 describe("the schema", () => {
   test("is created once, by one of many processes that open it together", async () => {
     const schema = `a "b" ${fresh()}`
-    const all = await Promise.all(Array.from({ length: 8 }, () => open({ schema })))
+    const all = await Promise.all(Array.from({ length: 20 }, () => open({ schema })))
     await all[0]!.send("orders", 1)
-    assert.strictEqual((await all[7]!.counts("orders")).ready, 1)
+    assert.strictEqual((await all[19]!.counts("orders")).ready, 1)
     await Promise.all(all.map((each) => each.close()))
     const { rows } = await admin.query(`SELECT version FROM ${PostgresSchema.quoted(schema)}.version`)
     assert.deepStrictEqual(rows, [{ version: PostgresSchema.version }])
@@ -81,6 +81,15 @@ describe("the schema", () => {
     const { isMisconfigured, message, reason } = await errorOf(open({ schema }))
     assert.deepStrictEqual([reason, isMisconfigured], ["ConnectionFailed", true])
     assert.match(message, /version 99 .* supports 1.*Install the version/)
+  })
+
+  test("of an older adapter is not migrated with create: false", async () => {
+    const schema = fresh()
+    await (await open({ schema })).close()
+    await admin.query(`UPDATE ${schema}.version SET version = 0`)
+    const { isMisconfigured, message } = await errorOf(open({ schema, create: false }))
+    assert.isTrue(isMisconfigured)
+    assert.match(message, /has version 0 .* needs 1\. Run requeue create/)
   })
 
   test("that is missing is not created with create: false", async () => {
@@ -179,6 +188,69 @@ describe("a server that does not serve", () => {
     assert.match(message, /statement_timeout/)
     await requeue.send("orders", 3)
     assert.strictEqual((await requeue.counts("orders")).ready, 2)
+    await requeue.close()
+  })
+
+  test("a lock that the role does not wait for is reported as Throttled", async () => {
+    const [schema, url] = [fresh(), await role("impatient", "ALTER ROLE impatient SET lock_timeout = '100ms'")]
+    await admin.query(PostgresSchema.sql(schema, "impatient"))
+    const requeue = await open({ url, schema })
+    await requeue.send("orders", 1)
+    await admin.query(`BEGIN; LOCK TABLE ${schema}.message`)
+    const { reason } = await errorOf(requeue.send("orders", 2))
+    await admin.query("COMMIT")
+    assert.strictEqual(reason, "Throttled")
+    await requeue.send("orders", 3)
+    assert.strictEqual((await requeue.counts("orders")).ready, 2)
+    await requeue.close()
+  })
+
+  test("a transaction that the server ends, because it was idle, leaves its message", async () => {
+    const [schema, url] = [
+      fresh(),
+      await role("idle", "ALTER ROLE idle SET idle_in_transaction_session_timeout = '100ms'")
+    ]
+    await admin.query(PostgresSchema.sql(schema, "idle"))
+    const requeue = await open({ url, schema })
+    const seen: Array<number> = []
+    await requeue.consume("orders", { retry: { maxRetries: 3, backoff: constant(0) } }, async (message) => {
+      seen.push(message.attempts)
+      const own = await client(url)
+      const ended = new Promise((resolve) => own.once("end", resolve))
+      await own.query("BEGIN")
+      await message.within(own)
+      await requeue.within(own).send("receipts", message.attempts)
+      if (message.attempts === 1) await ended
+      await own.query("COMMIT")
+      await own.end()
+    })
+    await requeue.send("orders", 1)
+    await until("the second run", () => seen.length === 2)
+    await until("its effect", async () => (await requeue.counts("receipts")).ready === 1)
+    const { inFlight, ready } = await requeue.counts("orders")
+    assert.deepStrictEqual([ready, inFlight], [0, 0])
+    await requeue.close()
+  })
+
+  test("a listener whose connection is terminated listens again", async () => {
+    const schema = fresh()
+    const requeue = await open({ schema })
+    const seen: Array<unknown> = []
+    await requeue.consume("orders", {}, ({ body }) => void seen.push(body))
+    const listeners = async () => {
+      const { rows } = await admin.query<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE query = $1", [
+        `LISTEN "${schema}"`
+      ])
+      return rows.map(({ pid }) => pid)
+    }
+    await until("a listener", async () => (await listeners()).length === 1)
+    const [former] = await listeners()
+    await admin.query("SELECT pg_terminate_backend($1)", [former])
+    await until("another listener", async () => (await listeners()).some((pid) => pid !== former))
+    const other = await open({ schema })
+    await other.send("orders", 1)
+    await until("the message", () => seen.length === 1)
+    await other.close()
     await requeue.close()
   })
 

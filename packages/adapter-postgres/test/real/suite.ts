@@ -3,6 +3,7 @@ import { start, type Broker as Server } from "@requeue/brokers"
 import { Case, Cases, Suite } from "@requeue/conformance"
 import { afterAll, describe, test, vi } from "vitest"
 import * as Capabilities from "../../src/internal/capabilities.ts"
+import type { PostgresOptions } from "../../src/index.ts"
 import { layer } from "./harness.ts"
 
 /** A process that stands still for longer loses its messages. */
@@ -57,21 +58,28 @@ const parts = {
   }
 } satisfies Record<string, Part>
 
-/** Registers a part of the suite. */
-export const register = async (
+/** Registers a part of the suite on a server. */
+export const registerOn = (
+  server: Server,
   part: keyof typeof parts,
   lateness: "judged" | "ignored",
-  version?: string
-): Promise<void> => {
-  const server = await open(version)
+  options: PostgresOptions.Options = {}
+): void => {
   const { brokers, isIn, runner }: Part = parts[part]
   const cases = Cases.cases.filter(isIn)
   for (let broker = 0; broker < brokers; broker++) {
     Suite.register(runner, {
       name: `postgres ${server.version}, ${part}${brokers === 1 ? "" : ` ${broker + 1}`}`,
-      layer: layer(server, { lease }),
+      layer: layer(server, { lease, ...options }),
       lateness,
       cases: cases.filter((_, index) => index % brokers === broker)
     })
   }
 }
+
+/** Registers a part of the suite on a server of its own. */
+export const register = async (
+  part: keyof typeof parts,
+  lateness: "judged" | "ignored",
+  version?: string
+): Promise<void> => registerOn(await open(version), part, lateness)

@@ -27,8 +27,8 @@ const output = "postgres.log"
 /** The superuser. */
 const user = "requeue"
 
-/** PostgreSQL refuses to run as root. In a user namespace, root's processes have another user id, and root's files. */
-const asOther = (command: string, args: ReadonlyArray<string>): readonly [string, ReadonlyArray<string>] => {
+/** PostgreSQL and pgbouncer refuse to run as root. In a user namespace, root's processes have another user id, and root's files. */
+export const asOther = (command: string, args: ReadonlyArray<string>): readonly [string, ReadonlyArray<string>] => {
   if (process.getuid?.() !== 0) return [command, args]
   if (process.platform !== "linux") throw new Unavailable("PostgreSQL does not run as root: use another user")
   return ["unshare", ["--user", command, ...args]]
