@@ -57,6 +57,9 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "57P05": { reason: "ConnectionLost" }
 }
 
+/** The members in which Effect's SqlClient, Drizzle and Prisma keep the server's error. */
+const wrappers = ["reason", "cause", "meta", "driverAdapterError"]
+
 /**
  * Returns the SQLSTATE, also of an error that a library has wrapped; `undefined` for any other error, such as those of sockets, whose
  * codes are longer words.
@@ -64,7 +67,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 export const stateOf = (cause: unknown): string | undefined => {
   if (!Predicate.isObject(cause)) return undefined
   if ("severity" in cause && "code" in cause && typeof cause.code === "string") return cause.code
-  return ["reason", "cause"].map((name) => stateOf(Reflect.get(cause, name))).find((state) => state !== undefined)
+  return wrappers.map((name) => stateOf(Reflect.get(cause, name))).find((state) => state !== undefined)
 }
 
 /** An attempt to connect has no outcome that could be unknown. */
