@@ -210,8 +210,9 @@ export const afterCrash: ReadonlyArray<Mutant.Patch> = [
     name: "removes what it delivers",
     kills: "a crash loses no message that was not settled, and may repeat one that was",
     file: "consume/consumer.ts",
-    text: "for (const { receipt } of leased) held.add(receipt)",
-    replacement:
-      'for (const { receipt } of leased) gather<void, void>(lanes.claim, 0, async (session) => [void (await session.query(statements.removeUnlocked, [[receipt.seq], [receipt.token]]))])(undefined, 1, { operation: "receive" }, () => held.add(receipt))'
+    text: "cursor.claimed(rows.at(-1), timers.now())",
+    replacement: `cursor.claimed(rows.at(-1), timers.now())
+      await session.query(statements.removeUnlocked, [rows.map(({ seq }) => seq), rows.map(({ token }) => token)])
+      await session.query("CHECKPOINT", [])`
   }
 ]
