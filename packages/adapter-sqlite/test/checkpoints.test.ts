@@ -6,7 +6,7 @@ import { assert, it } from "vitest"
 import type { Log } from "../src/internal/log.ts"
 import * as Disk from "./disk.ts"
 import * as VirtualDriver from "./driver.ts"
-import { counts, newPath, openAt, run, send } from "./program.ts"
+import { counts, newPath, openAt, probe, run, send } from "./program.ts"
 
 /** Bytes of a page in the log. */
 const page = 4096 + 24
@@ -93,7 +93,7 @@ it("a checkpoint that has failed is repeated after a pause", () =>
       const { broker } = yield* openAt(yield* newPath, broken(driver, checkpoint), durability)
       yield* fill(broker)
       assert.strictEqual(attempts, 1)
-      yield* Effect.sleep(200)
+      yield* Effect.sleep(1100)
       yield* send(broker, ["a"])
       assert.strictEqual(attempts, 2)
     })
@@ -108,5 +108,19 @@ it("SQLite itself bounds a log that no thread copies", () =>
       const { broker } = yield* openAt(path, broken(driver, checkpoint), durability)
       yield* Effect.repeat(fill(broker), { times: 4 })
       assert.isBelow(sizeOf(path), 10_200)
+    })
+  ))
+
+it("a lease writes nothing of a large body", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const { broker } = yield* openAt(path, VirtualDriver.make(), durability)
+      yield* send(broker, ["a"], body)
+      const before = sizeOf(path)
+      const { inbox } = yield* probe(broker, 1)
+      yield* Effect.sleep(10)
+      assert.strictEqual(inbox.length, 1)
+      assert.isBelow(sizeOf(path) - before, 10)
     })
   ))

@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import { SqliteOptions } from "../src/index.ts"
 import { open } from "../src/internal/broker.ts"
+import { isFree, isLeased } from "../src/internal/connect/schema.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { Row } from "../src/internal/rows.ts"
 import { isLocked } from "../src/internal/toBrokerError.ts"
@@ -36,7 +37,7 @@ const concerns = (
   isOf: (value: unknown) => boolean,
   queueOf: (seq: unknown) => unknown
 ): boolean => {
-  const isClaim = sql.startsWith("SELECT seq, token + 1")
+  const isClaim = sql.startsWith("SELECT seq, ?, deliveries")
   const isExtension = sql.startsWith("UPDATE requeue_message SET leased = ? WHERE seq")
   const isCopy = sql.startsWith("INSERT INTO requeue_message") || sql.startsWith("UPDATE requeue_message SET queue")
   switch (operation) {
@@ -105,7 +106,7 @@ export const layer = (url: (folder: string) => string) =>
       const deadLetters = (queue: string) =>
         sql((db) =>
           db
-            .prepare("SELECT * FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq")
+            .prepare(`SELECT * FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq`)
             .all(queue, now())
             .map((row): Delivery.Delivery => {
               const stored = row as unknown as Row // The columns of the table.
@@ -123,9 +124,9 @@ export const layer = (url: (folder: string) => string) =>
             )
           const time = now()
           return {
-            ready: count(`(leased = 0 AND at <= ${time} OR leased BETWEEN 1 AND ${time})`),
-            inFlight: count(`leased > ${time}`),
-            delayed: count(`leased = 0 AND at > ${time}`)
+            ready: count(`(${isFree} AND at <= ${time} OR leased <= ${time})`),
+            inFlight: count(`${isLeased} AND leased > ${time}`),
+            delayed: count(`${isFree} AND at > ${time}`)
           }
         })
 

@@ -21,8 +21,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills:
       "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "rows.ts",
-    text: '"seq = ? AND token = ? AND leased > 0"',
-    replacement: '"seq = ? AND token >= ? AND leased > 0"'
+    text: "seq = ? AND token = ? AND ${isLeased}",
+    replacement: "seq = ? AND ? > 0 AND ${isLeased}"
   },
   {
     name: "settles a message that was returned",
@@ -135,7 +135,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "purges what a consumer has",
     kills: "a purge leaves alone what a consumer has",
     file: "rows.ts",
-    text: "WHERE queue = ? AND leased = 0 LIMIT ?)`",
+    text: "WHERE queue = ? AND ${isFree} LIMIT ?)`",
     replacement: "WHERE queue = ? LIMIT ?)`"
   },
   {

@@ -32,14 +32,14 @@ const slow = (calls: Array<string>): Browser.Subscribable => {
     subscribe: ({ onDelivery }) =>
       Effect.succeed<Broker.Subscription>({
         credit: (limit) => limit > 0 && onDelivery(delivery),
-        settle: () => call("settle"),
+        settle: ([request]) => call(request!.settlement._tag),
         extend: () => call("extend"),
         identify: () => "m1"
       })
   }
 }
 
-it.effect("removes no message while its lease is extended", () =>
+it.effect("removes a message by an ack, but not while its lease is extended", () =>
   Effect.gen(function* () {
     const calls: Array<string> = []
     const options = { queue: "q.dlq", retry: RetryPolicy.make(), from: "ready", limit: 1 } as const
@@ -49,6 +49,6 @@ it.effect("removes no message while its lease is extended", () =>
     const removed = yield* Effect.forkChild(remove([delivery]), { startImmediately: true })
     yield* TestClock.adjust(2 * takes)
     yield* Fiber.join(removed)
-    assert.deepStrictEqual(calls, ["extend begins", "extend ends", "settle begins", "settle ends"])
+    assert.deepStrictEqual(calls, ["extend begins", "extend ends", "Ack begins", "Ack ends"])
   })
 )

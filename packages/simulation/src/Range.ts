@@ -1,6 +1,6 @@
 /** Ranges: the seeds and the kinds of brokers that a caller requests. */
 import { OptionKind, OptionNames } from "@requeue/core/port"
-import { every, type Kind } from "./Scenario.ts"
+import { type Kind, kinds } from "./Scenario.ts"
 
 /** The seeds and the kinds. */
 export interface Range {
@@ -11,7 +11,7 @@ export interface Range {
 
 /** Returns the error of a range that has no end, no seed, or no kind; `undefined` if it is valid. */
 export const refusal = (call: string, { from, kinds: named, seeds }: Range): RangeError | undefined => {
-  const one = OptionKind.oneOf(every)
+  const one = OptionKind.oneOf(kinds)
   const wrong = [
     OptionNames.argument(call, "from", from, OptionKind.whole(0)),
     OptionNames.argument(call, "seeds", seeds, OptionKind.whole(1)),

@@ -4,28 +4,24 @@
  */
 
 /** The families of brokers: what they promise, and no more. */
-export type Family = "push" | "lease" | "lossy"
+export type Family = "push" | "lease" | "lossy" | "store"
 
-/** The kinds of brokers: models of a family, and simulated servers below the adapters that ship. */
-export type Kind = "push" | "sqs" | "lossy" | "nsq" | "rabbitmq"
+/** The kinds of brokers: simulated servers, or a file, below the adapters that ship. */
+export type Kind = "rabbitmq" | "sqs" | "nsq" | "sqlite"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
-  push: "push",
+  rabbitmq: "push",
   sqs: "lease",
-  lossy: "lossy",
   nsq: "lossy",
-  rabbitmq: "push"
+  sqlite: "store"
 }
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
-/** The kinds of brokers that worlds have by default. */
-export const kinds: ReadonlyArray<Kind> = ["push", "sqs", "lossy"]
-
-/** All kinds of brokers. */
-export const every: ReadonlyArray<Kind> = [...kinds, "nsq", "rabbitmq"]
+/** The kinds of brokers. */
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq", "sqlite"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
@@ -52,6 +48,14 @@ export interface Call {
   readonly error?: "permanent" | "drop" | "retryAfter"
 }
 
+/** A transaction at the end of a handler, which acks its message, writes a row and sends a message. */
+export interface Within {
+  /** Milliseconds for which it stays open; 0: it is synchronous. */
+  readonly takes: number
+  /** `kill`: its process dies before it is committed. */
+  readonly ends: "commit" | "rollback" | "kill"
+}
+
 /** A handler's behaviour for one message in one of its runs. */
 export interface Behaviour {
   /** Milliseconds, or forever. */
@@ -70,6 +74,8 @@ export interface Behaviour {
   readonly kills?: boolean
   /** Whether it writes into the body and the headers. */
   readonly meddles?: boolean
+  /** Its transaction, on brokers that have them. Default: none. */
+  readonly within?: Within
 }
 
 /** A message that is sent. */
@@ -195,11 +201,9 @@ export interface Rates {
 export interface Scenario {
   readonly seed: number
   readonly kind: Kind
-  /** Whether the client cannot identify the copies of a message; on `push` only. Default: it can. */
-  readonly isNameless?: boolean
   /** Maximum milliseconds of one way over the network. */
   readonly latency: number
-  /** Milliseconds of a lease; `push` ignores it. */
+  /** Milliseconds of a lease; `rabbitmq` ignores it. */
   readonly lease: number
   readonly versions: ReadonlyArray<Version>
   readonly processes: ReadonlyArray<Process>
@@ -217,8 +221,11 @@ export interface Scenario {
   readonly only?: ReadonlyArray<string>
 }
 
-/** The one queue of the scenario. */
+/** The one queue of the scenario's processes. */
 export const queue = "work"
+
+/** The queue of the messages that handlers send in transactions. No process consumes it. */
+export const receipts = "receipts"
 
 /** Whether a refusal never ends. */
 export const isForever = ({ ends, until }: Refusal): boolean => until === 5 && ends !== true

@@ -39,7 +39,8 @@ const Behaviour = strict({
   late: optionalKey(list(Call)),
   throws: optionalKey(Schema.Literals(Scenario.thrown)),
   kills: optionalKey(Schema.Boolean),
-  meddles: optionalKey(Schema.Boolean)
+  meddles: optionalKey(Schema.Boolean),
+  within: optionalKey(strict({ takes: Millis, ends: Schema.Literals(["commit", "rollback", "kill"]) }))
 })
 
 const Sending = strict({
@@ -110,7 +111,7 @@ const Operation = strict({
 const File = strict({
   format: Schema.Literal(format),
   seed: whole(0),
-  kind: Schema.Literals(Scenario.every),
+  kind: Schema.Literals(Scenario.kinds),
   latency: between(0.1, longest),
   lease: Millis,
   versions: list(Version).check(Schema.isMinLength(1)),
@@ -135,7 +136,6 @@ const File = strict({
       adopted: optionalKey(Schema.Literals(["quorum", "classic"]))
     })
   ),
-  isNameless: optionalKey(Schema.Boolean),
   focus: optionalKey(Schema.String),
   calmAt: Millis,
   only: optionalKey(list(Schema.String))

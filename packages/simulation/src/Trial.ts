@@ -83,7 +83,7 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report
  * Runs a program in many worlds, and reports what happened to its messages on each kind of broker. The same options give the same
  * reports if the handler reads no other clock and no random numbers.
  *
- * A world ends when all its messages have ended, 30 days after its last fault, or after 200,000 steps.
+ * A world ends when all its messages have ended, 30 days after its last fault, or after 100,000 steps.
  *
  * @throws RangeError when an option is unknown, of another kind or out of its range, or a body is not JSON
  * @throws Error when the handler waits for something outside the world; any error of `handler` itself; ConfigurationError
@@ -94,8 +94,8 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report
  * import { RetryPolicy } from "@requeue/core"
  * import { Trial } from "@requeue/simulation"
  *
- * const [push] = await Trial.run({
- *   kinds: ["push"],
+ * const [rabbitmq] = await Trial.run({
+ *   kinds: ["rabbitmq"],
  *   seeds: 50,
  *   bodies: [{ amount: 1 }, { amount: 2 }],
  *   consumer: { retry: RetryPolicy.make({ maxRetries: 5 }) },
@@ -103,7 +103,7 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report
  *     await sleep(200)
  *   }
  * })
- * push!.deadLettered.messages // => 0
+ * rabbitmq!.deadLettered.messages // => 0
  * ```
  */
 export const run = async (options: Options): Promise<ReadonlyArray<Report>> => {
@@ -130,7 +130,7 @@ export const run = async (options: Options): Promise<ReadonlyArray<Report>> => {
  * ```ts
  * import { Trial } from "@requeue/simulation"
  *
- * const options: Trial.Options = { kinds: ["push"], bodies: [{ amount: 1 }], handler: () => () => {} }
+ * const options: Trial.Options = { kinds: ["rabbitmq"], bodies: [{ amount: 1 }], handler: () => () => {} }
  * const text = await Trial.show({ ...options, seed: 7 })
  * text.includes("#1 is confirmed") // => true
  * ```

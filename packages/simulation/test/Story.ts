@@ -46,7 +46,7 @@ export type Changes = Partial<Omit<Scenario, "versions">> & { readonly version?:
 /** A world without faults, of processes `a` and `b`. */
 export const scenario = ({ version: changed, ...changes }: Changes = {}): Scenario => ({
   seed: 1,
-  kind: "push",
+  kind: "rabbitmq",
   latency: 1,
   lease: 0,
   versions: [{ ...version, ...changed }],

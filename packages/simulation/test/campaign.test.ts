@@ -15,7 +15,7 @@ let folder = ""
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "simulation-"))))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const small = { seeds: 2, kinds: ["push"], workers: 1 } as const
+const small = { seeds: 2, kinds: ["rabbitmq"], workers: 1 } as const
 
 describe("a campaign refuses", () => {
   it.each<[object, string]>([
@@ -26,8 +26,8 @@ describe("a campaign refuses", () => {
     [{ kinds: [] }, "kinds must name at least one kind, got none"],
     [{ kinds: undefined }, "kinds must be an array, got undefined"],
     [
-      { kinds: ["posh"] },
-      'kinds[0] must be one of "push", "sqs", "lossy", "nsq", "rabbitmq", got "posh". Did you mean "push"?'
+      { kinds: ["rabitmq"] },
+      'kinds[0] must be one of "rabbitmq", "sqs", "nsq", "sqlite", got "rabitmq". Did you mean "rabbitmq"?'
     ],
     [{ workers: 0 }, "workers must be a whole number from 1 to 1000, got 0"],
     [{ chunk: 0 }, "chunk must be a whole number >= 1, got 0"],
@@ -41,8 +41,8 @@ describe("a campaign refuses", () => {
 const result = (from: number) => ({
   from,
   count: 1,
-  kinds: ["push" as const],
-  seeds: { push: 1 },
+  kinds: ["rabbitmq" as const],
+  seeds: { rabbitmq: 1 },
   facts: 10,
   cpu: 1,
   seen: {},
@@ -61,13 +61,13 @@ describe("a file of results", () => {
     ]
     writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join("\n")}\n{"code":"mine","fr`)
     const results = Results.open(file, "mine")
-    expect([...results.known]).toEqual([["1 1 push", { code: "mine", ...result(1) }]])
+    expect([...results.known]).toEqual([["1 1 rabbitmq", { code: "mine", ...result(1) }]])
     expect(results.others).toBe(2)
     results.append(result(5))
     results.close()
     const again = Results.open(file, "mine")
     again.close()
-    expect([...again.known.keys()]).toEqual(["1 1 push", "5 1 push"])
+    expect([...again.known.keys()]).toEqual(["1 1 rabbitmq", "5 1 rabbitmq"])
   })
 
   it("lets a campaign go on where it was", async () => {
@@ -92,10 +92,10 @@ it("a campaign ends with what its caller throws", async () => {
 })
 
 describe("a report", () => {
-  const failure = { seed: 7, kind: "lossy", law: "lost", what: "it is gone" } as const
+  const failure = { seed: 7, kind: "nsq", law: "lost", what: "it is gone" } as const
   const sum: Campaign.Sum = {
     seeds: 20_000,
-    perKind: { lossy: 20_000 },
+    perKind: { nsq: 20_000 },
     facts: 9,
     cpu: 4000,
     seen: { "fault: cut": 10_000 },
@@ -103,7 +103,7 @@ describe("a report", () => {
     code: "mine",
     others: 0
   }
-  const given = { args: ["--report", "a b"], from: 1, kinds: ["lossy"], wall: 2000 } as const
+  const given = { args: ["--report", "a b"], from: 1, kinds: ["nsq"], wall: 2000 } as const
 
   it("holds all that must be known to run it again", () => {
     const report = Report.make(sum, given)
@@ -113,22 +113,22 @@ describe("a report", () => {
       code: "mine",
       from: 1,
       seeds: 20_000,
-      kinds: ["lossy"],
-      perKind: { lossy: 20_000 },
+      kinds: ["nsq"],
+      perKind: { nsq: 20_000 },
       facts: 9,
       cpuSeconds: 4,
       seedsPerCpuSecond: 5000,
       wallSeconds: 2,
-      failures: [{ ...failure, replay: "npm run simulate -- --seed 7 --kind lossy" }],
+      failures: [{ ...failure, replay: "npm run simulate -- --seed 7 --kind nsq" }],
       seen: { "fault: cut": "50.00 %" },
       missing: "not checked: only seeds of all kinds meet every situation"
     })
-    expect(Report.print(report)).toContain("Replay: npm run simulate -- --seed 7 --kind lossy")
+    expect(Report.print(report)).toContain("Replay: npm run simulate -- --seed 7 --kind nsq")
     expect(Report.print(report)).toContain("coverage: not checked")
   })
 
   it("says which situations are missing, or that there are too few seeds to tell", () => {
-    const all = { ...given, kinds: ["push", "sqs", "lossy"] } as const
+    const all = { ...given, kinds: ["rabbitmq", "sqs", "nsq", "sqlite"] } as const
     const enough = Report.make({ ...sum, failures: [] }, all)
     expect(enough.missing).toContain("fault: late")
     expect(enough.missing).not.toContain("fault: cut")
@@ -155,10 +155,10 @@ describe("the command", () => {
     ["--seeds=1.5", '--seeds must be a whole number >= 1, got "1.5"'],
     ["--workers=0", '--workers must be a whole number >= 1, got "0"'],
     ["--seed=1 --workers=2", "--seed and --workers exclude each other"],
-    ["--scenario=a.json --kind=push", "--scenario and --kind exclude each other"],
+    ["--scenario=a.json --kind=rabbitmq", "--scenario and --kind exclude each other"],
     ["--results=a --report=a", "--report and --results must be two files"],
-    ["--kind=pull", '--kind must be one of push, sqs, lossy, nsq, rabbitmq, got "pull"'],
-    ["--kind=push --kind=push", "--kind must name each kind once, got push, push"],
+    ["--kind=pull", '--kind must be one of rabbitmq, sqs, nsq, sqlite, got "pull"'],
+    ["--kind=rabbitmq --kind=rabbitmq", "--kind must name each kind once, got rabbitmq, rabbitmq"],
     ["--from -1", "Option '--from' argument is ambiguous."]
   ])("refuses %s", (args, message) => {
     expect(() => Arguments.read(args.split(" "))).toThrow(message)
@@ -178,21 +178,21 @@ describe("the command", () => {
       code: 2,
       told: expect.stringMatching(/^scenario: [^\n]*\n$/)
     })
-    writeFileSync(file, ScenarioFile.write(Generate.scenario(5, ["lossy"])))
+    writeFileSync(file, ScenarioFile.write(Generate.scenario(5, ["nsq"])))
     const { code, out } = await run(`--scenario=${file}`)
-    expect([code, out.includes("seed 5, broker lossy"), out.includes(`--scenario ${file}`)]).toEqual([0, true, true])
+    expect([code, out.includes("seed 5, broker nsq"), out.includes(`--scenario ${file}`)]).toEqual([0, true, true])
   })
 
   it("writes a report, and says that other code's chunks do not count", async () => {
     const [results, report] = [join(folder, "cli.jsonl"), join(folder, "cli.json")]
     appendFileSync(results, `${JSON.stringify({ code: "other", ...result(1) })}\n`)
-    const args = ["--seeds=3", "--kind=push", "--workers=1", `--results=${results}`, `--report=${report}`]
+    const args = ["--seeds=3", "--kind=rabbitmq", "--workers=1", `--results=${results}`, `--report=${report}`]
     const { code, out, told } = await run(...args)
     expect([code, out.split("\n")[0]]).toEqual([
       0,
       "coverage: not checked: only seeds of all kinds meet every situation"
     ])
     expect(told).toContain("has 1 chunks of other code")
-    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ seeds: 3, kinds: ["push"], failures: [] })
+    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ seeds: 3, kinds: ["rabbitmq"], failures: [] })
   })
 })

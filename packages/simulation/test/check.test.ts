@@ -90,7 +90,7 @@ describe("books", () => {
   it("what is forgotten by a broker that must not, and purged by nobody", () => {
     const forget = (story: Story.Story) => story.gone(story.send(1), 1, "forgotten")
     expect(broken(forget)).toEqual(["books"])
-    expect(broken(forget, Story.scenario({ kind: "lossy" }))).toEqual([])
+    expect(broken(forget, Story.scenario({ kind: "nsq" }))).toEqual([])
     const purge = (isWanted: boolean) => (story: Story.Story) => {
       const copy = story.send(1)
       if (isWanted) story.say({ _tag: "Operates", operation: 1, what: "Purge" })
@@ -478,11 +478,11 @@ describe("repeated, and again", () => {
     expect(broken(tell("a1"))).toEqual(["again"])
     expect(broken(tell("b1"))).toEqual([])
     // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
-    const retried = (kind: "push" | "lossy" | "sqs") =>
+    const retried = (kind: "rabbitmq" | "nsq" | "sqs") =>
       broken((story) => {
         tell("a1", "lost")(story)
       }, Story.scenario({ kind }))
-    expect([retried("push"), retried("lossy"), retried("sqs")]).toEqual([[], [], ["again"]])
+    expect([retried("rabbitmq"), retried("nsq"), retried("sqs")]).toEqual([[], [], ["again"]])
   })
 
   it("a run of an original whose copy is stored after the answer: that was of something else", () => {
@@ -498,7 +498,7 @@ describe("repeated, and again", () => {
       story.wait(1000)
       story.run(story.deliver(copy, 1, "a1"))
     }
-    const world = Story.scenario({ kind: "lossy" })
+    const world = Story.scenario({ kind: "nsq" })
     expect(broken(tell(false), world)).toEqual(["again"])
     expect(broken(tell(true), world)).toEqual([])
   })
@@ -632,7 +632,7 @@ describe("early", () => {
       story.begin(story.deliver(copy, 1, "c1", 3))
     }
     expect(broken(tell, Story.scenario({ kind: "sqs" }))).not.toContain("early")
-    expect(broken(tell, Story.scenario({ kind: "lossy" }))).toContain("early")
+    expect(broken(tell, Story.scenario({ kind: "nsq" }))).toContain("early")
   })
 
   it("a dead letter is due when an operator sends it back", () => {
@@ -677,11 +677,11 @@ describe("late", () => {
         story.wait(wait)
         story.begin(story.deliver(copy, 1, "a1"))
       }
-    expect(broken(tell(10_501))).toEqual(["late"])
-    expect(broken(tell(10_500))).toEqual([])
+    expect(broken(tell(10_551))).toEqual(["late"])
+    expect(broken(tell(10_550))).toEqual([])
     const fault = (story: Story.Story) => story.say({ _tag: "Fault", site: "cut a1 consume work 1", kind: "cut" })
-    expect(broken(tell(10_501, fault))).toEqual([])
-    expect(broken(tell(600_000 + 10_001, fault))).toEqual(["late"])
+    expect(broken(tell(10_551, fault))).toEqual([])
+    expect(broken(tell(600_000 + 10_051, fault))).toEqual(["late"])
   })
 
   it("but another handler may be at work, and a batch may be gathered", () => {
@@ -701,8 +701,8 @@ describe("late", () => {
       story.begin(delivery)
     }
     const world = Story.scenario({ version: { batch: { size: 2, wait: 2000 } } })
-    expect(broken(gathered(12_500), world)).toEqual([])
-    expect(broken(gathered(12_501), world)).toEqual(["late"])
+    expect(broken(gathered(12_550), world)).toEqual([])
+    expect(broken(gathered(12_551), world)).toEqual(["late"])
   })
 
   it("a message that goes back for longer than until it is due, as clocks have it", () => {
@@ -726,8 +726,8 @@ describe("late", () => {
       story.gone(copy, 1, "settled", delivery)
       story.answer(delivery, retry(1000))
     }
-    expect(broken(tell(1002))).toEqual([])
-    expect(broken(tell(1003))).toEqual(["late"])
+    expect(broken(tell(1051))).toEqual([])
+    expect(broken(tell(1052))).toEqual(["late"])
   })
 })
 
@@ -780,6 +780,40 @@ describe("pauses", () => {
 })
 
 describe("attempts", () => {
+  it("are not too few, unless the message and its replacement have one name", () => {
+    const tell = (isReplaced: boolean, before: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.start("b1", 1)
+      const second = story.deliver(copy, 1, "b1", before)
+      story.run(second, { error: "error" })
+      story.wait(1)
+      const due = story.history.at(-1)!.at
+      story.say({ _tag: "Back", copy, key: 1, delivery: second, due, why: "asked", replaced: isReplaced })
+      story.run(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(false, 2))).toContain("attempts")
+    expect(broken(tell(true, 2))).not.toContain("attempts")
+    expect(broken(tell(true, 1))).toContain("attempts")
+  })
+
+  it("may be too few on a classic queue that refuses the copies which count", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.start("b1")
+      story.run(story.deliver(copy, 1, "b1", 1))
+    }
+    const server = (queueType: "quorum" | "classic", refused: number) =>
+      Story.scenario({
+        rabbitmq: { version: "4.3.6", queueType, topology: "auto" },
+        refusals: [{ key: refused, of: "retry", until: 5, reason: "BodyTooLarge" }]
+      })
+    expect(broken(tell, server("quorum", 1))).toContain("attempts")
+    expect(broken(tell, server("classic", 2))).toContain("attempts")
+    expect(broken(tell, server("classic", 1))).not.toContain("attempts")
+  })
+
   it("are not fewer than handlers began, nor more than were handed out", () => {
     const tell = (attempts: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
@@ -873,7 +907,7 @@ describe("attempts", () => {
       story.run({ key: 1, delivery: next, attempts })
     }
     const version = { immediate: 1, maxDeliveries: 4, promise }
-    return broken(tell, Story.scenario({ kind: "lossy", version, ...world }))
+    return broken(tell, Story.scenario({ kind: "nsq", version, ...world }))
   }
 
   it("are the same in the place of a delivery whose handler runs: an Effect is waited for, a promise is not", () => {
@@ -1017,6 +1051,23 @@ it("refused: a smaller copy, or quarantine", () => {
   expect(broken(tell(0, true))).toEqual([])
 })
 
+it("smaller: a copy that leaves out enough is accepted, unless its route is refused for another message", () => {
+  const tell = (cut: number, others: Scenario["refusals"] = []) => {
+    const refusals = [{ key: 1, of: "deadLetter" as const, until: 1, reason: "BodyTooLarge" as const }, ...others]
+    return broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
+      story.ask(delivery, letter)
+      story.answer(delivery, letter, "rejected")
+    }, Story.scenario({ refusals }))
+  }
+  expect(tell(0)).toEqual([])
+  expect(tell(1)).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "BodyTooLarge" }])).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual([])
+})
+
 it("after death: nothing", () => {
   const tell = (isDead: boolean) => (story: Story.Story) => {
     const { delivery } = first(story)
@@ -1114,7 +1165,7 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
         story.drain("a1")
         story.say({ _tag: "Drained", process: "a1", complete: true })
       },
-      Story.scenario({ kind: "lossy" })
+      Story.scenario({ kind: "nsq" })
     )
   expect(drain(false)).toEqual(["drain"])
   expect(drain(true)).toEqual([])
@@ -1126,7 +1177,7 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
         if (isForgotten) story.gone(copy, 1, "forgotten")
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(room(false)).toEqual(["room"])
   expect(room(true)).toEqual([])
@@ -1141,7 +1192,7 @@ it("room: a lease that has lapsed takes room as long as a handler has its messag
         if (hasLapsed) story.say({ _tag: "Lapsed", process: "a1", delivery })
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(tell(false)).toEqual(["room"])
   expect(tell(true)).toEqual([])
@@ -1160,7 +1211,7 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
         if (isAnswered) story.answer(delivery, ack, "lost")
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
-      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+      Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
     )
   expect(tell(false)).toEqual([])
   expect(tell(true)).toEqual(["room"])
@@ -1318,7 +1369,7 @@ describe("liveness", () => {
           story.say({ _tag: "Drained", process: "a1", complete: true })
           story.end()
         },
-        Story.scenario({ kind: "lossy", version: { maxAttempts: 1, prefetch: 1 } })
+        Story.scenario({ kind: "nsq", version: { maxAttempts: 1, prefetch: 1 } })
       )
     }
     expect(tell(true)).toEqual([])

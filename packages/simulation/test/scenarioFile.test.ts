@@ -68,7 +68,7 @@ describe("refuses", () => {
 })
 
 it("a program that cannot start is an error, not a world that goes round", async () => {
-  const scenario = Generate.scenario(2, ["push"])
+  const scenario = Generate.scenario(2, ["rabbitmq"])
   const versions = scenario.versions.map((version) => ({ ...version, deadLetter: "work" }))
   await expect(Simulation.run({ ...scenario, versions })).rejects.toMatchObject({ _tag: "ConfigurationError" })
 })

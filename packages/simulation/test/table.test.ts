@@ -57,7 +57,7 @@ it("prints who does what, when, and what shows the violation", () => {
 it("begins with the world and the versions of the program", () => {
   const scenario = Story.scenario({ version: { batch: { size: 3, wait: 100 }, backoff: [500, 5000] } })
   expect(Table.print([], [], scenario)).toMatchInlineSnapshot(`
-    "seed 1, broker push, faults until 1000
+    "seed 1, broker rabbitmq, faults until 1000
     version 0: attempts 3, backoff 500 5000, deliveries 13, dead letters to work.dlq, concurrency 1, prefetch 0, batches of 3 or 100, handler timeout 10000, drain timeout 1000
 
                ms  operators             broker"

@@ -35,7 +35,11 @@ test("each message has one effect and sends one message", { timeout: 600_000 }, 
   const run = async <A>(action: (client: Client) => Promise<A>): Promise<A> => {
     const client = ignoring(new Client(server.url))
     await client.connect()
-    return action(client).finally(() => client.end())
+    try {
+      return await action(client)
+    } finally {
+      await client.end()
+    }
   }
   const ids = Array.from({ length: count }, (_, index) => `m${index}`)
   const sender = await connect(server.url, options)

@@ -1,5 +1,6 @@
 /** The statements of the adapter. Times are in epoch milliseconds. */
 import type { Connection } from "./connect/connection.ts"
+import { free, isFree, isLeased } from "./connect/schema.ts"
 
 /** A row, as statements return it. */
 export interface Row {
@@ -17,7 +18,7 @@ export interface NewRow extends Pick<Row, "at" | "metadata" | "headers" | "body"
   readonly queue: string
 }
 
-/** Names one delivery: only the last one of a message has its present token. */
+/** Names one delivery: only the last one of a message has its token. */
 export type Handle = Pick<Row, "seq" | "token">
 
 /**
@@ -28,7 +29,7 @@ export type Handle = Pick<Row, "seq" | "token">
 export const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
 
 const columns = "seq, token, deliveries, at, metadata, headers, body"
-const isHeld = "seq = ? AND token = ? AND leased > 0"
+const isHeld = `seq = ? AND token = ? AND ${isLeased}`
 
 const rowsOf = (rows: ReadonlyArray<unknown>): ReadonlyArray<Row> => rows as ReadonlyArray<Row> // The columns of the table.
 
@@ -61,31 +62,41 @@ export const insert = ({ prepare }: Connection, { at, body, headers, metadata, q
 
 /** Ends the leases that are over. */
 const expire = ({ prepare }: Connection, now: number): void =>
-  void prepare("UPDATE requeue_message SET leased = 0 WHERE leased > 0 AND leased <= ?").run(now)
+  void prepare(`UPDATE requeue_message SET leased = ${free} WHERE ${isLeased} AND leased <= ?`).run(now)
 
-/** Leases up to `limit` due messages, oldest first. `counts`: whether that is a delivery. */
+interface Claim {
+  readonly queue: string
+  readonly now: number
+  readonly until: number
+  readonly token: number
+  readonly limit: number
+  /** Whether it is a delivery. */
+  readonly counts: boolean
+}
+
+/** Leases up to `limit` due messages, oldest first. */
 export const claim = (
   connection: Connection,
-  { counts, limit, now, queue, until }: { queue: string; now: number; until: number; limit: number; counts: boolean }
+  { counts, limit, now, queue, token, until }: Claim
 ): ReadonlyArray<Row> => {
   expire(connection, now)
   // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
   const select = connection.prepare(
-    `SELECT seq, token + 1, deliveries + ?, at, metadata, headers, body FROM requeue_message
-     WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT ?`
+    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body FROM requeue_message
+     WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT ?`
   )
   select.setReturnArrays(true)
-  const rows = select.all(counts ? 1 : 0, queue, now, limit).map(toRow)
+  const rows = select.all(token, counts ? 1 : 0, queue, now, limit).map(toRow)
   const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
-  for (const { deliveries, seq, token } of rows) lease.run(until, token, deliveries, seq)
+  for (const { deliveries, seq } of rows) lease.run(until, token, deliveries, seq)
   return rows
 }
 
 /** Returns when the next message can become due, or the next lease can end; `Infinity`: not without a change of the file. */
 export const nextTime = ({ prepare }: Connection, queue: string): number => {
   const times = [
-    prepare("SELECT at FROM requeue_message WHERE queue = ? AND leased = 0 ORDER BY at LIMIT 1").get(queue)?.["at"],
-    prepare("SELECT leased FROM requeue_message WHERE leased > 0 ORDER BY leased LIMIT 1").get()?.["leased"]
+    prepare(`SELECT at FROM requeue_message WHERE queue = ? AND ${isFree} ORDER BY at LIMIT 1`).get(queue)?.["at"],
+    prepare(`SELECT leased FROM requeue_message WHERE ${isLeased} ORDER BY leased LIMIT 1`).get()?.["leased"]
   ].filter((time) => time !== undefined)
   return Math.min(...times.map(Number))
 }
@@ -100,7 +111,7 @@ export const remove = ({ prepare }: Connection, { seq, token }: Handle): boolean
 
 /** Returns a delivered message to its place. `uncounted`: how many deliveries do not count. */
 export const giveBack = ({ prepare }: Connection, { seq, token }: Handle, uncounted: 0 | 1): boolean =>
-  prepare(`UPDATE requeue_message SET leased = 0, deliveries = deliveries - ? WHERE ${isHeld}`).run(
+  prepare(`UPDATE requeue_message SET leased = ${free}, deliveries = deliveries - ? WHERE ${isHeld}`).run(
     uncounted,
     seq,
     token
@@ -112,25 +123,21 @@ export const replace = (
   { seq, token }: Handle,
   { at, metadata, queue }: Pick<NewRow, "at" | "metadata" | "queue">
 ): boolean =>
-  prepare(`UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = 0, deliveries = 0 WHERE ${isHeld}`).run(
-    queue,
-    at,
-    metadata,
-    seq,
-    token
-  ).changes === 1
+  prepare(
+    `UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = ${free}, deliveries = 0 WHERE ${isHeld}`
+  ).run(queue, at, metadata, seq, token).changes === 1
 
 /** Removes up to `limit` messages that no consumer has, and returns their number. */
 export const purge = (connection: Connection, queue: string, now: number, limit: number): number => {
   expire(connection, now)
   const sql = `DELETE FROM requeue_message WHERE seq IN (
-    SELECT seq FROM requeue_message WHERE queue = ? AND leased = 0 LIMIT ?)`
+    SELECT seq FROM requeue_message WHERE queue = ? AND ${isFree} LIMIT ?)`
   return Number(connection.prepare(sql).run(queue, limit).changes)
 }
 
 /** Removes a message that is still delayed. Returns whether it was. */
 export const removeDelayed = ({ prepare }: Connection, { seq, token }: Handle, now: number): boolean =>
-  prepare("DELETE FROM requeue_message WHERE seq = ? AND token = ? AND leased = 0 AND at > ?").run(seq, token, now)
+  prepare(`DELETE FROM requeue_message WHERE seq = ? AND token = ? AND ${isFree} AND at > ?`).run(seq, token, now)
     .changes === 1
 
 /** Returns delayed messages after the position of an earlier one, soonest first. */
@@ -143,7 +150,7 @@ export const delayed = (
   rowsOf(
     prepare(
       `SELECT ${columns} FROM requeue_message
-       WHERE queue = ? AND leased = 0 AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
+       WHERE queue = ? AND ${isFree} AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
     ).all(queue, after.at, after.seq, limit)
   )
 
@@ -158,15 +165,15 @@ export const count = ({ prepare }: Connection, queue: string, now: number) => {
   const number = (sql: string, ...values: ReadonlyArray<string | number>): number =>
     Number(prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ${sql}`).get(queue, ...values)?.["n"])
   return {
-    ready: number("leased = 0 AND at <= ?", now) + number("leased > 0 AND leased <= ?", now),
-    inFlight: number("leased > 0 AND leased > ?", now),
-    delayed: number("leased = 0 AND at > ?", now)
+    ready: number(`${isFree} AND at <= ?`, now) + number(`${isLeased} AND leased <= ?`, now),
+    inFlight: number(`${isLeased} AND leased > ?`, now),
+    delayed: number(`${isFree} AND at > ?`, now)
   }
 }
 
 /** Returns when each delayed message is due. */
 export const dues = ({ prepare }: Connection, queue: string, now: number): ReadonlyArray<number> =>
-  prepare("SELECT at FROM requeue_message WHERE queue = ? AND leased = 0 AND at > ?")
+  prepare(`SELECT at FROM requeue_message WHERE queue = ? AND ${isFree} AND at > ?`)
     .all(queue, now)
     .map(({ at }) => Number(at))
 
@@ -174,6 +181,6 @@ export const dues = ({ prepare }: Connection, queue: string, now: number): Reado
 export const oldest = ({ prepare }: Connection, queue: string, now: number): Row | undefined =>
   rowsOf(
     prepare(
-      `SELECT ${columns} FROM requeue_message WHERE queue = ? AND leased = 0 AND at <= ? ORDER BY at, seq LIMIT 1`
+      `SELECT ${columns} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
     ).all(queue, now)
   )[0]

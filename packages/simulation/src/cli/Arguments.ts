@@ -1,6 +1,6 @@
 /** The arguments of `npm run simulate`, and their errors. */
 import { parseArgs } from "node:util"
-import { every, type Kind, kinds } from "../Scenario.ts"
+import { type Kind, kinds } from "../Scenario.ts"
 
 /** An error that the caller can fix: it is printed in one line. */
 export class Misuse extends Error {}
@@ -52,8 +52,8 @@ const whole = (name: string, text: string, least: number): number => {
 const kindsOf = ({ kind: named }: Values): ReadonlyArray<Kind> => {
   if (named === undefined) return kinds
   const found = named.map((name) => {
-    const kind = every.find((each) => each === name)
-    if (kind === undefined) throw new Misuse(`--kind must be one of ${every.join(", ")}, got ${JSON.stringify(name)}`)
+    const kind = kinds.find((each) => each === name)
+    if (kind === undefined) throw new Misuse(`--kind must be one of ${kinds.join(", ")}, got ${JSON.stringify(name)}`)
     return kind
   })
   if (new Set(found).size < found.length) throw new Misuse(`--kind must name each kind once, got ${found.join(", ")}`)

@@ -24,7 +24,8 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
   const places = {
     push: ["operator", "operator consume", "operator publish"],
     lease: ["operator", "operator receive", "operator remove", "operator send"],
-    lossy: ["operator", "operator consume", "operator publish"]
+    lossy: ["operator", "operator consume", "operator publish"],
+    store: ["operator", "operator receive", "operator settle", "operator publish"]
   }
   const often = () => random.pick([0.05, 0.2, 0.4])
   return {
@@ -33,12 +34,3 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
     focus: random.pick(places[familyOf(scenario)])
   }
 }
-
-/** Their connection breaks, and redeliveries have no identity. */
-export const nameless = (scenario: Scenario, random: Random): Scenario => ({
-  ...letters(scenario, random, 6),
-  isNameless: true,
-  latency: random.pick([30, 100, 300]),
-  rates: { ...calm, cut: random.pick([0.03, 0.06, 0.1]) },
-  focus: "operator consume"
-})

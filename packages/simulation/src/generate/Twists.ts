@@ -39,7 +39,6 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   { name: "a redrive meets failures", part: 0.04, of: Redrives.troubled },
-  { name: "a redrive has letters again that it cannot name", families: ["push"], part: 0.04, of: Redrives.nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
     families: ["push", "lease"],
@@ -164,7 +163,8 @@ const twists: ReadonlyArray<Twist> = [
       ...scenario,
       lease: random.pick([5000, 30_000]),
       versions: each(scenario, {
-        maxAttempts: 1,
+        maxAttempts: random.pick([1, 1, 3]),
+        maxDeliveries: 13,
         deadLetter: "work.dlq",
         concurrency: random.whole(1, 2),
         prefetch: random.whole(0, 1),

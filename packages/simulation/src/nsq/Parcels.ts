@@ -7,7 +7,7 @@ const magic = Buffer.from([0, 0x52, 0x4b, 1])
 /** The message in these bytes. */
 export const read = (bytes: Buffer): Parcel => {
   if (bytes.length < 6 || bytes.compare(magic, 0, 4, 0, 4) !== 0) {
-    return { body: bytes, headers: {}, metadata: undefined, nonce: undefined }
+    return { body: bytes, headers: {}, metadata: undefined }
   }
   const end = 6 + bytes.readUInt16BE(4)
   // Cast, because only the adapter and this file write envelopes.
@@ -15,7 +15,7 @@ export const read = (bytes: Buffer): Parcel => {
     readonly m: unknown
     readonly h?: Parcel["headers"]
   }
-  return { body: bytes.subarray(end), headers, metadata: JSON.stringify(m), nonce: undefined }
+  return { body: bytes.subarray(end), headers, metadata: JSON.stringify(m) }
 }
 
 /** The bytes of a foreign producer's message. One without metadata has no envelope, and so no headers. */

@@ -47,7 +47,7 @@ export const within = (world: World, machine: Machine, network: Network, { arriv
         ...link,
         write: (command) => {
           if (!isAlive()) return
-          written(name, clientId, command)
+          written(machine, address, clientId, command)
           link.write(command)
         }
       }

@@ -1,10 +1,13 @@
 /** Purposes: the deliveries that commands settle, and those for which they store copies, as the process means it. */
+import { Metadata } from "@requeue/core/port"
 import type { Delivery } from "../History.ts"
 import { type Command, messagesOf } from "../servers/nsq/Commands.ts"
 import type * as Facts from "../servers/nsq/Facts.ts"
 import { defaults } from "../servers/nsq/Flags.ts"
 import type { Frame } from "../servers/nsq/Outbox.ts"
+import type { Machine } from "../world/Machine.ts"
 import * as Sources from "../world/Sources.ts"
+import type { Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -24,8 +27,8 @@ export interface Purposes {
   readonly arrivedAs: (named: Named) => Delivery
   /** A frame arrives at the process. */
   readonly arrived: (clientId: string, frame: Frame) => void
-  /** A process writes a command. */
-  readonly written: (process: string, clientId: string, command: Command) => void
+  /** A process writes a command to this nsqd. */
+  readonly written: (machine: Machine, address: string, clientId: string, command: Command) => void
   /** Returns the delivery that a command is to settle: nsqd may settle a later one of the same message. */
   readonly settles: (command: Command) => Delivery | undefined
   /** The next message of a command is stored. Returns the delivery whose settlement it serves; `undefined` for a send. */
@@ -40,6 +43,18 @@ const bodiesOf = ({ body, name }: Command): ReadonlyArray<Buffer> => {
   return "error" in messages ? [] : messages
 }
 
+/** The misfit of a copy that is due at another time than its delivery, or is on another nsqd. */
+const misfits = { due: 10_000_000, nsqd: 0.5 }
+
+/** Milliseconds by which the times may differ; and the speed of a clock by a fiftieth. */
+const tolerance = 100
+
+/** Milliseconds from now until a copy is due. */
+const waitOf = ({ metadata }: Parcel, now: number): number => {
+  const { notBefore = 0 } = (metadata === undefined ? undefined : Metadata.decode(metadata)) ?? {}
+  return notBefore === 0 ? 0 : notBefore - now
+}
+
 /** No command is known. */
 export const make = (world: World): Purposes => {
   const sources = Sources.make(world)
@@ -48,11 +63,24 @@ export const make = (world: World): Purposes => {
   const arrived = new Map<string, Delivery>()
   /** The last delivery of each message that has arrived on each connection. */
   const last = new Map<string, Delivery>()
+  /** The nsqd of each connection, and the connection of each delivery. */
+  const addresses = new Map<string, string>()
+  const connections = new Map<Delivery, string>()
   const settled = new WeakMap<Command, Delivery>()
   const copies = new WeakMap<Command, Array<Delivery | undefined>>()
 
-  const publish = (process: string, topic: string, body: Buffer): Delivery | undefined => {
-    const source = sources.find(process, Parcels.read(body), Names.inWorld(topic))
+  /** A process prefers the nsqd of the delivery. */
+  const publish = (
+    { name, wallClock }: Machine,
+    address: string,
+    topic: string,
+    body: Buffer
+  ): Delivery | undefined => {
+    const parcel = Parcels.read(body)
+    const misfit = (delivery: Delivery, wait: number): number =>
+      (Math.abs(waitOf(parcel, wallClock()) - wait) > tolerance + wait / 50 ? misfits.due : 0) +
+      (addresses.get(connections.get(delivery)!) === address ? 0 : misfits.nsqd)
+    const source = sources.find(name, parcel, Names.inWorld(topic), { misfit })
     if (source !== undefined) sources.sent(source)
     return source
   }
@@ -61,6 +89,7 @@ export const make = (world: World): Purposes => {
     given: (process, key, id, { attempts, clientId, number }) => {
       const name = nameOf({ clientId, id, attempts })
       underWay.set(name, [...(underWay.get(name) ?? []), number])
+      connections.set(number, clientId)
       sources.given(process, key, number)
     },
     arrivedAs: (named) => arrived.get(nameOf(named))!,
@@ -74,13 +103,14 @@ export const make = (world: World): Purposes => {
       arrived.set(name, number)
       last.set(`${clientId} ${id}`, number)
     },
-    written: (process, clientId, command) => {
+    written: (machine, address, clientId, command) => {
       const { args, name } = command
       const [first = ""] = args
+      addresses.set(clientId, address)
       if (name.endsWith("PUB"))
         copies.set(
           command,
-          bodiesOf(command).map((body) => publish(process, first, body))
+          bodiesOf(command).map((body) => publish(machine, address, first, body))
         )
       else if (name === "FIN" || name === "REQ") {
         const delivery = last.get(`${clientId} ${first}`)

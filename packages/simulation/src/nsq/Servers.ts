@@ -53,7 +53,8 @@ export const make = (world: World, names: ReadonlyArray<string>, purposes: Purpo
         lookup: (topic) => lookupd.channels(topic),
         refuses: (command, topic, body) => {
           const reason = Store.refusal(world, Names.inWorld(topic), Parcels.read(body))
-          return reason && texts[reason](command)
+          // Only its size concerns one message of several: they have one topic.
+          return reason && texts[command === "MPUB" ? "BodyTooLarge" : reason](command)
         },
         lasts: (lease) => (fault("echo", `${name} clock`) ? draw.between(`${name} step`, 0, lease) : lease)
       }

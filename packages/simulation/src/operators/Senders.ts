@@ -34,7 +34,7 @@ export const send = (
     }
     if (by === "foreign") {
       called()
-      const parcel = { body, headers: { ...headers, id }, metadata, nonce: undefined }
+      const parcel = { body, headers: { ...headers, id }, metadata }
       return model.publish(queue, parcel, () => world.record({ _tag: "Sent", key }))
     }
     underWay++

@@ -13,8 +13,7 @@ export const from = (message: Pick<Message, "content" | "table">): Parcel => {
   return {
     body: message.content,
     headers: key === undefined ? {} : { [keyHeader]: key },
-    metadata: textOf(all[Metadata.header]),
-    nonce: undefined
+    metadata: textOf(all[Metadata.header])
   }
 }
 

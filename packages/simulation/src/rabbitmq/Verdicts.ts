@@ -40,8 +40,10 @@ export const make = (world: World, homeOf: (publication: Publication) => string)
     atServer: (process: string | undefined, publication: Publication): Verdict | undefined => {
       // A producer outside repeats until its message is stored.
       if (process === undefined) return undefined
-      const found = refused(publication)
-      if (found !== undefined) return verdictOf(found.reason, publication)
+      const reason = refused(publication)?.reason
+      // A route that refuses one message refuses all, until operators repair it.
+      const isRepaired = reason !== "BodyTooLarge" && world.isCalm()
+      if (reason !== undefined && !isRepaired) return verdictOf(reason, publication)
       return fault("busy", `${process} publish`) ? "rejected" : undefined
     }
   }

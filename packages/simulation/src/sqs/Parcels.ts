@@ -35,8 +35,7 @@ export const fromEntry = (entry: Sent): Parcel => {
   return {
     body: Buffer.from(entry.MessageBody ?? ""),
     headers: key === undefined ? {} : { [keyHeader]: key },
-    metadata: textOf(entry, Metadata.header),
-    nonce: undefined
+    metadata: textOf(entry, Metadata.header)
   }
 }
 

@@ -38,7 +38,7 @@ export const make = (world: World): Purposes => {
   const send = (process: string, entry: Api.Entry, queue: string): void => {
     // The driver's next attempt has the same entries.
     if (served.has(entry)) return
-    const source = sources.find(process, Parcels.fromEntry(entry), queue, Parcels.copied(entry))
+    const source = sources.find(process, Parcels.fromEntry(entry), queue, { copied: Parcels.copied(entry) })
     if (source === undefined) return
     served.set(entry, source)
     sources.sent(source)

@@ -26,7 +26,10 @@ export interface Options {
   readonly seeds?: number
   /** The first seed. Default: 1. */
   readonly from?: number
-  /** The kinds of brokers, each once. Default: all. */
+  /**
+   * The kinds of brokers, each once. Each needs its adapter: `rabbitmq` needs `@requeue/adapter-rabbitmq`, for example.
+   * Default: `rabbitmq`, `sqs` and `nsq`.
+   */
   readonly kinds?: ReadonlyArray<Scenario.Kind>
 }
 

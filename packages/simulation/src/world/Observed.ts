@@ -1,7 +1,6 @@
 /** Records what crosses the port between the core and a broker's client. */
 import type { Broker, Delivery } from "@requeue/core/port"
 import { Settlement } from "@requeue/core/port"
-import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import { queue as work } from "../Scenario.ts"
 import type * as Activity from "./Activity.ts"
@@ -13,22 +12,17 @@ import type { World } from "./World.ts"
 
 /** The same broker, observed. Anything that a process does after it was killed, in the same turn, has no effect. */
 export const observed = (world: World, machine: Machine, client: Client): Broker.Service => {
-  const { numberOf = Parcels.numberOf, ...service } = client
+  const { numberOf, ...service } = client
   const observer = observing(world, machine, numberOf)
-  const { admin, capabilities } = service
-  const subscribe = subscribing(observer, service)
-  const { browse } = admin
+  const { admin } = service
   return {
     ...service,
     publish: (messages) => observer.during("publish", messages.map(keyOf), service.publish(messages)),
-    subscribe,
+    subscribe: subscribing(observer, service),
     admin: {
       ...admin,
       purge: (queue) => observer.during("purge", [], admin.purge(queue)),
-      browse:
-        browse === undefined
-          ? (options) => Browser.overSubscription({ capabilities, subscribe }, options)
-          : browsing(observer, browse)
+      browse: browsing(observer, admin.browse)
     }
   }
 }
@@ -85,6 +79,7 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
       }))
       for (const { about } of all) record({ _tag: "Asked", ...about })
       return Effect.map(call, (failures) => {
+        if (!machine.isAlive()) return failures
         for (const { about, of } of all) {
           const fate = failures.find((failure) => failure.delivery === of)?.fate
           if (fate === undefined || fate === "lost") ended(about.delivery)
@@ -131,6 +126,7 @@ const subscribing =
       },
       extend: (deliveries) =>
         Effect.map(exclusively("extend", deliveries.map(numberOf), subscription.extend(deliveries)), (failures) => {
+          if (!machine.isAlive()) return failures
           for (const { delivery, fate } of failures) {
             if (fate === "lost") record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
           }

@@ -1,9 +1,7 @@
-/** Translates between the messages of the core and those on the wire. The clients of all models share it. */
-import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/port"
+/** Messages and settlements of the core in the terms of the history. All kinds share it. */
+import { type Delivery, Metadata, type Settlement } from "@requeue/core/port"
 import type { Asked } from "../History.ts"
-import type { Machine } from "./Machine.ts"
-import { keyHeader, keyOf, type Parcel } from "./Store.ts"
-import type { World } from "./World.ts"
+import { keyHeader, keyOf } from "./Store.ts"
 
 /** The native fact that links a handler run to a delivery. A header would make deliveries of one copy differ. */
 const mark = "delivery"
@@ -26,40 +24,6 @@ export const marked = (delivery: Delivery.Delivery, number: number): Delivery.De
   return { ...delivery, native: Object.freeze({ ...native, [mark]: number, [markKey]: keyOf(delivery) }) }
 }
 
-/** A message as a client puts it on the wire. */
-export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing.Outgoing): Parcel => {
-  return { body, headers, metadata: Metadata.encode(metadata), nonce: world.number() }
-}
-
-/** The facts that a broker reports of a delivery, besides the parcel. */
-export interface Told {
-  readonly delivery: number
-  /** The broker's count of the deliveries of this copy, this one included. */
-  readonly count: number
-  readonly receipt: unknown
-  /** When the broker received the message, in milliseconds since the epoch, if it reports that. */
-  readonly sentAt?: number
-  /** The broker's own name of the message, if it has one. */
-  readonly id?: string
-}
-
-/** The delivery that a client makes of a parcel. */
-export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delivery.Delivery => {
-  const { sentAt } = told
-  const known = parcel.metadata === undefined ? undefined : Metadata.decode(parcel.metadata, sentAt)
-  const id = told.id ?? parcel.headers["id"] ?? "foreign"
-  const metadata = known ?? Metadata.make(id, sentAt ?? machine.wallClock())
-  return {
-    body: parcel.body,
-    headers: Object.freeze({ ...parcel.headers }),
-    native: Object.freeze({ [mark]: told.delivery }),
-    attempts: metadata.attempts + told.count,
-    metadata,
-    redelivered: told.count > 1,
-    receipt: told.receipt
-  }
-}
-
 const cutOf = (settlement: Settlement.Settlement): number =>
   "cut" in settlement && settlement.cut !== undefined ? Metadata.truncations.indexOf(settlement.cut) + 1 : 0
 
@@ -71,9 +35,3 @@ export const asked = (settlement: Settlement.Settlement): Asked => ({
   queue: "queue" in settlement ? settlement.queue : undefined,
   cut: cutOf(settlement)
 })
-
-/** The number of the delivery that a receipt is for, by a client that writes it there. */
-export const numberOf = ({ receipt }: Delivery.Delivery): number => {
-  const { number } = receipt as { readonly number: number } // as the clients make them
-  return number
-}

@@ -13,36 +13,43 @@ export interface Sources {
   readonly given: (process: string, key: number, delivery: Delivery) => void
   /**
    * Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. `copied` is the delivery
-   * that the copy itself shows, if it shows one.
+   * that the copy itself shows, if it shows one. `misfit` is above 0 for a delivery that the copy does not resemble; its delay ends
+   * in `wait` milliseconds.
    */
-  readonly find: (process: string, parcel: Parcel, queue: string, copied?: Delivery) => Delivery | undefined
+  readonly find: (
+    process: string,
+    parcel: Parcel,
+    queue: string,
+    hints?: { readonly copied?: Delivery | undefined; readonly misfit?: (delivery: Delivery, wait: number) => number }
+  ) => Delivery | undefined
   /** A copy for this delivery is on its way. */
   readonly sent: (delivery: Delivery) => void
   /** A copy for this delivery is stored. */
   readonly stored: (delivery: Delivery) => void
 }
 
-/** The weight of a stored copy, above any number of sent ones. */
-const weight = 1000
+/** The rank of a stored copy, above that of any sent one. */
+const highest = 1_000_000
 
 /** No delivery is known. */
-export const make = ({ activity, history }: World): Sources => {
+export const make = ({ activity, history, now }: World): Sources => {
   /** The deliveries of each message to each process. */
   const all = new Map<string, Array<Delivery>>()
-  /** For each delivery that has copies: how many are sent, and much more once one is stored. */
-  const copies = new Map<Delivery, number>()
+  /** For each delivery that has copies: the rank of the last one, higher than those that were sent before, or stored. */
+  const ranks = new Map<Delivery, number>()
+  let last = 0
 
-  const countOf = (delivery: Delivery): number => copies.get(delivery) ?? 0
-  const count = (delivery: Delivery, by: number): void => void copies.set(delivery, countOf(delivery) + by)
+  const rankOf = (delivery: Delivery): number => ranks.get(delivery) ?? 0
+  const isStored = (delivery: Delivery): boolean => rankOf(delivery) >= highest
 
   /** The last settlement of each delivery, as far as the history is read. */
-  const asked = new Map<Delivery, Asked>()
+  const asked = new Map<Delivery, Asked & { readonly at: number }>()
   let read = 0
 
-  const askedOf = (delivery: Delivery): Asked | undefined => {
+  const askedOf = (delivery: Delivery): (Asked & { readonly at: number }) | undefined => {
     for (; read < history.length; read++) {
       const entry = history[read]!
-      if (entry._tag === "Asked") asked.set(entry.delivery, entry.settlement)
+      if (entry._tag === "Asked") asked.set(entry.delivery, { ...entry.settlement, at: entry.at })
     }
     return asked.get(delivery)
   }
@@ -55,14 +62,14 @@ export const make = ({ activity, history }: World): Sources => {
   }
 
   return {
-    sent: (delivery) => count(delivery, 1),
-    stored: (delivery) => count(delivery, weight),
+    sent: (delivery) => void ranks.set(delivery, ++last + (isStored(delivery) ? highest : 0)),
+    stored: (delivery) => void ranks.set(delivery, ++last + highest),
     given: (process, key, delivery) => {
       const name = `${process} ${key}`
       all.set(name, [...(all.get(name) ?? []), delivery])
     },
-    // Of the deliveries that the process settles so, the one with the fewest copies.
-    find: (process, parcel, queue, copied) => {
+    // Of the deliveries that the process settles so, and that the copy resembles, the one whose last copy was sent first.
+    find: (process, parcel, queue, { copied, misfit = () => 0 } = {}) => {
       const key = keyOf(parcel)
       const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
@@ -70,10 +77,14 @@ export const make = ({ activity, history }: World): Sources => {
       const given = all.get(`${process} ${key}`) ?? []
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
-      const ended = fitting.filter((each) => askedOf(each) !== undefined && countOf(each) < weight)
-      const fewest = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => countOf(one) - countOf(other))[0]
+      const ended = fitting.filter((each) => askedOf(each) !== undefined && !isStored(each))
+      const orderOf = (each: Delivery): number => {
+        const { at = 0, delay = 0 } = askedOf(each) ?? {}
+        return rankOf(each) + misfit(each, delay === 0 ? 0 : at + delay - now())
+      }
+      const first = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => orderOf(one) - orderOf(other))[0]
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
-      return fewest(settled) ?? fewest(ended) ?? given.at(-1)
+      return first(settled) ?? first(ended) ?? given.at(-1)
     }
   }
 }

@@ -67,12 +67,6 @@ const batching: ReadonlyArray<Mutant> = [
     to: ""
   },
   {
-    name: "suspects that wait are not given back",
-    file: consume("batcher"),
-    from: "const waiting = [...cut(items.size), ...suspects.take(suspects.size)]",
-    to: "const waiting = cut(items.size)"
-  },
-  {
     name: "a suspect runs beside others",
     file: consume("scheduler"),
     from: "if (batches > 0) return undefined",
@@ -241,12 +235,6 @@ const losing: ReadonlyArray<Mutant> = [
     file: consume("deliveries"),
     from: "    if (item.history.isLost) this.counts.lost--\n",
     to: ""
-  },
-  {
-    name: "a delivery is lost twice",
-    file: consume("deliveries"),
-    from: "    if (item.history.isLost === isLost) return\n",
-    to: "    if (!isLost && !item.history.isLost) return\n"
   },
   {
     name: "a redelivery leaves the room of the lost one taken",
@@ -422,12 +410,6 @@ const flowing: ReadonlyArray<Mutant> = [
     was: "A probe waited for slow handlers that had nothing to do with it."
   },
   {
-    name: "lost deliveries take no room",
-    file: consume("flow"),
-    from: "Math.min(kept, spare) - lost)",
-    to: "Math.min(kept, spare))"
-  },
-  {
     name: "what waited does not begin after a pause by hand",
     file: consume("flow"),
     from: "    isPaused = held\n    dependencies.onChange()",
@@ -497,12 +479,6 @@ const redriving: ReadonlyArray<Mutant> = [
     file: letters("sweepStats"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
-  },
-  {
-    name: "a browser removes nothing, and says that it has",
-    file: "kit/src/Browser.ts",
-    from: "yield* opened?.settle([...ours], Settlement.Ack)",
-    to: "yield* opened?.settle([...ours], Settlement.Release())"
   }
 ]
 
@@ -537,25 +513,6 @@ const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
   {
-    name: "the lossy client counts a delivery whose place was taken",
-    file: "simulation/src/lossy/Session.ts",
-    from: "      if (isOurs) receipts.set(receipt.id, receipt)\n      else onSettled(session)",
-    to: "      if (isOurs) receipts.set(receipt.id, receipt)",
-    was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
-  },
-  {
-    name: "the lossy client takes a publish without an answer for stored",
-    file: "simulation/src/lossy/Settling.ts",
-    from: "(error) => done(claim, error)",
-    to: '(error) => done(claim, error?.reason === "ConnectionLost" || error?.reason === "Timeout" ? undefined : error)'
-  },
-  {
-    name: "the pushing client acks though its copy was not confirmed",
-    file: "simulation/src/push/Consumer.ts",
-    from: "if (Exit.isSuccess(result)) return done(claim)",
-    to: "if (Exit.isSuccess(result) || isOurs(receiptOf(claim.delivery))) return done(claim)"
-  },
-  {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,
     from: "publish(copies, copied)",
@@ -581,7 +538,7 @@ const clients: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** The mutants. */
+/** The mutants of the core, and of the kit that adapters share. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...arriving,
   ...batching,

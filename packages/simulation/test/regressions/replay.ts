@@ -5,7 +5,9 @@ import type { Regression } from "./Regression.ts"
 
 // As it is, so that it is known what it imports.
 await import("../../src/Checked.ts")
+await import("../../src/rabbitmq/index.ts")
 await import("../../src/sqs/index.ts")
+await import("../../src/nsq/index.ts")
 
 let crash: () => void = () => {}
 process.on("uncaughtException", () => crash())

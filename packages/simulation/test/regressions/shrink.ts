@@ -7,10 +7,12 @@ import * as Table from "../../src/Table.ts"
 
 // As it is, so that it is known what it imports.
 await import("../../src/Checked.ts")
+await import("../../src/rabbitmq/index.ts")
 await import("../../src/sqs/index.ts")
+await import("../../src/nsq/index.ts")
 
 const [file, mutant, seed] = process.argv.slice(2)
-const scenario = Generate.scenario(Number(seed), ["push", "sqs", "lossy"])
+const scenario = Generate.scenario(Number(seed), ["rabbitmq", "sqs", "nsq"])
 const { run }: typeof Checked = await import("../../src/Checked.ts?mutant=0" as string) // Its name is no file's.
 const { law } = await run(scenario)
 if (law === undefined) throw new Error(`seed ${seed} breaks no law`)

@@ -3,11 +3,24 @@ import { BrokerError } from "@requeue/core/port"
 import type { Database } from "../client.ts"
 
 /**
+ * The value of `leased` without a lease. It takes as many bytes as a time: a lease that changed the size of its row would rewrite the
+ * whole body. https://www.sqlite.org/fileformat2.html#record_format
+ */
+export const free = 2 ** 47 - 1
+
+/** The least and the largest token. All take as many bytes, too. */
+export const tokens = { least: 2 ** 24, most: 2 ** 31 - 1 }
+
+/** Conditions of a row. Those of the indices are the same, so that SQLite uses them. */
+export const isFree = `leased = ${free}`
+export const isLeased = `leased < ${free}`
+
+/**
  * The steps from each version to the next; a file's version is the number of steps that it has. Only add steps.
  *
  * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds.
- * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
- * - `token`: grows with each lease. A settlement with an older one does nothing.
+ * - `leased`: when the lease of its delivery ends; `free`: it is in no consumer's hands.
+ * - `token`: differs for each lease, also after a backup was restored. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
@@ -19,16 +32,16 @@ export const steps: ReadonlyArray<string> = [
      seq INTEGER PRIMARY KEY AUTOINCREMENT,
      queue TEXT NOT NULL,
      at INTEGER NOT NULL,
-     leased INTEGER NOT NULL DEFAULT 0,
-     token INTEGER NOT NULL DEFAULT 0,
+     leased INTEGER NOT NULL DEFAULT ${free},
+     token INTEGER NOT NULL DEFAULT ${tokens.least},
      deliveries INTEGER NOT NULL DEFAULT 0,
      metadata TEXT,
      headers TEXT,
      body BLOB NOT NULL,
      CHECK (min(at, leased, token, deliveries) >= 0 AND max(seq, at, leased, token, deliveries) < 9007199254740991)
    ) STRICT;
-   CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE leased = 0;
-   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE leased > 0;`
+   CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE ${isFree};
+   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};`
 ]
 
 /** Returns the version of a file; 0: it has no tables of Requeue. */

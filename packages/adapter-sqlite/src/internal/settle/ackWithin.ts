@@ -1,6 +1,7 @@
 /** Acks in a program's own transaction: a fenced delete. */
 import type { Broker } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import { isLeased } from "../connect/schema.ts"
 import type { Store } from "../connect/store.ts"
 import * as Within from "../connect/within.ts"
 import { receiptOf } from "../consume/receipt.ts"
@@ -15,7 +16,7 @@ export const make =
       const run = yield* Within.open(transaction, context, store)
       const handles = deliveries.map(receiptOf)
       const removed = yield* run(
-        `DELETE FROM requeue_message WHERE leased > 0
+        `DELETE FROM requeue_message WHERE ${isLeased}
          AND (seq, token) IN (VALUES ${handles.map(() => "(?, ?)").join()}) RETURNING seq`,
         handles.flatMap(({ seq, token }) => [seq, token])
       )

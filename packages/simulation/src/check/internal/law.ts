@@ -39,9 +39,10 @@ export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "
 
 /**
  * Whether a process recognises a copy when it is redelivered. On brokers that push it cannot if a foreign producer's message has
- * no identity, or the client names none.
+ * no identity.
  */
 export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent, stored }: Attempt["copy"]): boolean =>
   familyOf(scenario) !== "push" ||
-  (scenario.isNameless !== true &&
-    (parent !== undefined || stored?.entry.process !== undefined || message.plan?.by !== "foreign"))
+  parent !== undefined ||
+  stored?.entry.process !== undefined ||
+  message.plan?.by !== "foreign"

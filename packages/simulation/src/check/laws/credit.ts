@@ -1,5 +1,6 @@
-import { familyOf } from "../../Scenario.ts"
 import type { Delivery } from "../../History.ts"
+import * as Nsq from "../../nsq/Settings.ts"
+import { familyOf, type Scenario } from "../../Scenario.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, ProcessLife } from "../internal/Lives.ts"
 
@@ -10,10 +11,14 @@ interface Account {
 }
 
 /**
- * The maximum deliveries for a credit. A client divides it among daemons, one of which may have used its share before it receives
- * a smaller one; and if a lease may have ended, the client counts a message as lost that the broker still counts.
+ * The maximum deliveries for a credit. A client divides it among connections, one of which may have used its share before it
+ * receives a smaller one; and if a lease may have ended, the client counts a message as lost that the broker still counts.
  */
-const most = ({ scenario }: Lives, limit: number): number => (familyOf(scenario) === "push" ? limit : 2 * limit)
+const most = ({ scenario }: Lives, limit: number): number =>
+  familyOf(scenario) === "push" ? limit : Math.max(2 * limit, scenario.kind === "nsq" ? connections(scenario) : 0)
+
+/** The connections of a consumer: two topics on each nsqd. */
+const connections = (scenario: Scenario): number => (Nsq.of(scenario).hasTwoNsqd ? 4 : 2)
 
 /** Unsettled messages of a process never exceed its credit. A broker that delivers to two at once is at fault itself. */
 export const credit: Law = (lives: Lives) => {

@@ -11,12 +11,9 @@ const longest = 10_000
 /** Milliseconds for which a fault has consequences: pauses, leases and timeouts, one after the other. */
 const aftermath = 600_000
 
-/** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
-const resolutions = { push: 1, lease: 1000, lossy: 5200 }
-
 /**
- * The same for the topologies of the adapter for RabbitMQ, see `docs/rabbitmq.md`: steps of 50 ms or of a second; rounds; and
- * longer delays in front.
+ * Milliseconds by which the topologies of RabbitMQ may be late with a delay, see `docs/rabbitmq.md`: steps of 50 ms or of a
+ * second; rounds; and longer delays in front.
  */
 const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
   const delays = [...versions.flatMap(({ backoff }) => backoff), ...sendings.map(({ delay }) => delay)]
@@ -32,6 +29,20 @@ const ofTopology = ({ rabbitmq, sendings, versions }: Scenario): number => {
   }
 }
 
+/** Milliseconds by which brokers may be late with a delay; a daemon checks a new channel every five seconds. */
+const resolutionOf = (scenario: Scenario): number => {
+  switch (familyOf(scenario)) {
+    case "push":
+      return ofTopology(scenario)
+    case "lease":
+      return 1000
+    case "lossy":
+      return 5200
+    case "store":
+      return 1
+  }
+}
+
 /** Milliseconds, at most, until a consumer learns from nsqlookupd that another nsqd has its topic too: `lookupdInterval`, jittered. */
 const discovery = 18_000
 
@@ -40,9 +51,6 @@ const beyond = (scenario: Scenario): number => {
   if (scenario.kind === "rabbitmq") return ofTopology(scenario)
   return scenario.kind === "nsq" && Nsq.of(scenario).usesLookupd ? discovery : 0
 }
-
-const resolutionOf = (scenario: Scenario): number =>
-  scenario.kind === "rabbitmq" ? ofTopology(scenario) : resolutions[familyOf(scenario)]
 
 /** The longest time for which messages wait for others of their batch, by the slowest clock. */
 const gathering = ({ scenario: { processes, versions } }: Lives): number =>
