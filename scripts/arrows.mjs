@@ -62,6 +62,11 @@ const rooms = [
     files: /^packages\/simulation\/src\/rabbitmq\//,
     may: /^(effect\/|@requeue\/core(\/|$)|@requeue\/adapter-rabbitmq(\/driver)?$)/
   },
+  // Its file is real.
+  {
+    files: /^packages\/simulation\/src\/sqlite\//,
+    may: /^(effect\/|node:|@requeue\/core(\/|$)|@requeue\/adapter-sqlite(\/driver)?$)/
+  },
   {
     files: /^packages\/simulation\/src\//,
     may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$)|@requeue\/adapter-(nsq|rabbitmq|sqs)\/driver$)/
@@ -76,7 +81,7 @@ const rooms = [
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/(core|codecs|kit))(\/|$)/,
     // And the types of an untyped driver.
-    driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
+    driver: /\/src\/internal\/(client|driver|\w+\.d)\.ts$/
   },
   { files: /^packages\/opentelemetry\/src\//, may: /^(effect|@requeue\/core|@opentelemetry\/(api|core))(\/|$)/ },
   // Other tests run on the memory broker.
@@ -121,7 +126,7 @@ const violation = (file, specifier) => {
   const row = rooms.find(({ files }) => files.test(file))
   if (row === undefined || row.may.test(specifier)) return undefined
   if (row.driver === undefined || specifier.startsWith("@requeue/")) return `${folder}/${name}/${room} may not`
-  return row.driver.test(file) ? undefined : "only internal/client.ts imports the driver"
+  return row.driver.test(file) ? undefined : "only internal/client.ts and its driver.ts import the driver"
 }
 
 /** Returns the violations of one file, as lines to print. */

@@ -26,6 +26,7 @@ export const servers = {
   "apps/example": ["rabbitmq"],
   examples: ["rabbitmq", "nsq", "sqs"],
   "packages/adapter-nsq": ["nsq"],
+  "packages/adapter-postgres": ["postgres"],
   "packages/adapter-rabbitmq": ["rabbitmq"],
   "packages/adapter-sqlite": [],
   "packages/adapter-sqs": ["sqs"],

@@ -106,6 +106,13 @@ export const groups = [
         kinds: "fields",
         more: "../packages/adapter-sqlite"
       },
+      {
+        title: "PostgreSQL",
+        file: "packages/adapter-postgres/src/PostgresOptions.ts",
+        type: "Options",
+        kinds: "fields",
+        more: "../packages/adapter-postgres"
+      },
       ...[
         ["RabbitMQ", "rabbitmq", "RabbitMqOptions"],
         ["NSQ", "nsq", "NsqOptions"],

@@ -28,8 +28,9 @@ const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 const entries = new Map([
   ...[...core, ...rabbitmq, ...sqs, ...others].map((entry) => [entry, /^$/]),
   ["@requeue/adapter-sqs/lambda", /^@(aws-sdk|aws|smithy)\//],
-  // Its driver is loaded at once.
-  ["@requeue/adapter-nsq", /./]
+  // Their drivers are loaded at once.
+  ["@requeue/adapter-nsq", /./],
+  ["@requeue/adapter-postgres", /^(pg|postgres|xtend|split2|pgpass)/]
 ])
 
 const wrong =

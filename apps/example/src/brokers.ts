@@ -18,6 +18,9 @@ const brokers = {
     // The messages of a killed run return soon.
     url: "sqlite:./dispatcher.db?lease=5s"
   },
+  postgres: {
+    schemes: ["postgres", "postgresql"]
+  },
   rabbitmq: {
     schemes: ["amqp", "amqps"]
   },

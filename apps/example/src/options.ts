@@ -71,7 +71,9 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
   if (values.help) return "help"
   const { broker, url } = readBroker(values.broker, values.url)
   if (values.wait && broker === "memory") {
-    throw new UsageError("--wait: no other process sees the memory broker; use --broker sqlite, rabbitmq, nsq or sqs")
+    throw new UsageError(
+      "--wait: no other process sees the memory broker; use --broker sqlite, postgres, rabbitmq, nsq or sqs"
+    )
   }
   return {
     broker,

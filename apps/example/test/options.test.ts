@@ -66,10 +66,16 @@ test("--help wins over other options, and names every option and exit code", () 
 
 describe("mistakes are named with what would be right", () => {
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, sqlite, rabbitmq, nsq, sqs/],
+    [
+      ["--broker", "kafka"],
+      /--broker: no broker named "kafka"; there is: memory, sqlite, postgres, rabbitmq, nsq, sqs/
+    ],
     [["--broker", "constructor"], /no broker named "constructor"/],
     [["--broker", ""], /no broker named ""/],
-    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, sqlite, rabbitmq, nsq, sqs/],
+    [
+      ["--url", "kafka://localhost"],
+      /--url: no broker for kafka: URLs; there is: memory, sqlite, postgres, rabbitmq, nsq, sqs/
+    ],
     [["--broker", "memory", "--url", "amqp://localhost"], /memory is reached by memory: URLs, not by amqp: ones/],
     [["--url", "nowhere"], /--url: the value is not a valid URL/],
     [["--url", "amqp://me:1234/hunter2@host"], /^--url: the URL has an @ after the host$/],

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { decode, type Options } from "./SqliteOptions.ts"
 import { open } from "./internal/broker.ts"
-import { node } from "./internal/client.ts"
+import { Driver } from "./internal/client.ts"
 import { operations } from "./internal/inspect/operations.ts"
 
 /**
@@ -32,7 +32,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), (settings) =>
-    Effect.map(open(settings, node), ({ broker }) => broker)
+    Effect.flatMap(Driver, (driver) => Effect.map(open(settings, driver), ({ broker }) => broker))
   )
 
 /** The broker as a Layer. */

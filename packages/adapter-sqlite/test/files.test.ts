@@ -275,6 +275,28 @@ it("a removed log gets no more sends", () =>
     })
   ))
 
+it("after a backup was restored, a delivery from before settles no other message", () =>
+  run(
+    Effect.gen(function* () {
+      const path = yield* newPath
+      const driver = VirtualDriver.make()
+      const [{ broker }, { broker: other }] = [yield* openAt(path, driver), yield* openAt(path, driver)]
+      yield* send(broker, ["a"])
+      const { settleAll } = yield* probe(broker, 1)
+      yield* Effect.sleep(10)
+      // As the backup was made before the send, the next message gets the same number.
+      const db = driver.open(path)
+      yield* Effect.addFinalizer(() => Effect.sync(() => db.close()))
+      db.exec("BEGIN IMMEDIATE; DELETE FROM requeue_message; DELETE FROM sqlite_sequence")
+      db.exec("COMMIT")
+      yield* probe(other, 1)
+      yield* send(other, ["b"])
+      yield* Effect.sleep(10)
+      assert.deepStrictEqual(yield* settleAll(Settlement.Ack), ["lost LeaseLost"])
+      assert.deepStrictEqual(yield* counts(broker), [0, 1, 0])
+    })
+  ))
+
 describe("a file that is replaced under a running broker", () => {
   it("gets no more sends", () =>
     run(

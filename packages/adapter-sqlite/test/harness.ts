@@ -37,7 +37,7 @@ const concerns = (
   isOf: (value: unknown) => boolean,
   queueOf: (seq: unknown) => unknown
 ): boolean => {
-  const isClaim = sql.startsWith("SELECT seq, token + 1")
+  const isClaim = sql.startsWith("SELECT seq, ?, deliveries")
   const isExtension = sql.startsWith("UPDATE requeue_message SET leased = ? WHERE seq")
   const isCopy = sql.startsWith("INSERT INTO requeue_message") || sql.startsWith("UPDATE requeue_message SET queue")
   switch (operation) {

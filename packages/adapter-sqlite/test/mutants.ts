@@ -22,7 +22,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "rows.ts",
     text: "seq = ? AND token = ? AND ${isLeased}",
-    replacement: "seq = ? AND token >= ? AND ${isLeased}"
+    replacement: "seq = ? AND ? > 0 AND ${isLeased}"
   },
   {
     name: "settles a message that was returned",

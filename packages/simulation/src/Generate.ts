@@ -16,6 +16,7 @@ import {
 } from "./Scenario.ts"
 import { behaviour, type Mood, mood } from "./generate/Behaviours.ts"
 import * as RabbitMq from "./generate/RabbitMq.ts"
+import * as Sqlite from "./generate/Sqlite.ts"
 import * as Twists from "./generate/Twists.ts"
 import * as Draw from "./world/Draw.ts"
 
@@ -188,5 +189,6 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     ...(focus === undefined ? {} : { focus }),
     calmAt
   })
+  if (kind === "sqlite") return Sqlite.of(twisted)
   return kind === "rabbitmq" ? RabbitMq.on(twisted) : twisted
 }

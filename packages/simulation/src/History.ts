@@ -97,6 +97,8 @@ export type Fact =
       readonly delivery: Delivery | undefined
       readonly due: number
       readonly why: "asked" | "connection" | "lease" | "restart"
+      /** Milliseconds of its lease that were left, by the clock of the process that ended it. Default: 0. */
+      readonly early?: number
       /** Whether its client has replaced it, without a settlement. Default: no. */
       readonly replaced?: boolean
     }
@@ -106,9 +108,26 @@ export type Fact =
       readonly copy: Copy
       readonly key: Key
       readonly queue: string
-      readonly why: "settled" | "purged" | "backstop" | "forgotten" | "deleted"
+      readonly why: "settled" | "transaction" | "purged" | "backstop" | "forgotten" | "deleted"
       /** The delivery that settled it. */
       readonly delivery: Delivery | undefined
+    }
+  /** A transaction of a program was committed, or part of one: messages that it acked, rows and sends, by their deliveries. */
+  | {
+      readonly _tag: "Committed"
+      readonly process: string
+      readonly acked: ReadonlyArray<Delivery>
+      readonly rows: ReadonlyArray<Delivery>
+      readonly sends: ReadonlyArray<Delivery>
+    }
+  /** All processes have ended by a power cut, which has undone this of the programs' transactions, by deliveries. */
+  | {
+      readonly _tag: "Rebooted"
+      readonly revived: ReadonlyArray<Delivery>
+      readonly rows: ReadonlyArray<Delivery>
+      readonly sends: ReadonlyArray<Delivery>
+      /** Whether each commit of a program was synced. */
+      readonly isFull: boolean
     }
   // Processes.
   | { readonly _tag: "Started"; readonly process: string; readonly version: number }
@@ -136,6 +155,14 @@ export type Fact =
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
+  /** A handler acks these messages in its transaction; `isRefused`: the broker has refused that. */
+  | {
+      readonly _tag: "Enlisted"
+      readonly process: string
+      readonly run: number
+      readonly deliveries: ReadonlyArray<Delivery>
+      readonly isRefused: boolean
+    }
   /**
    * `error` is the kind of what was thrown. `timedOut`: the handler's own time was over, `handlerTimeout` or a drain interrupted
    * it, or it runs on after that.

@@ -4,23 +4,24 @@
  */
 
 /** The families of brokers: what they promise, and no more. */
-export type Family = "push" | "lease" | "lossy"
+export type Family = "push" | "lease" | "lossy" | "store"
 
-/** The kinds of brokers: simulated servers below the adapters that ship. */
-export type Kind = "rabbitmq" | "sqs" | "nsq"
+/** The kinds of brokers: simulated servers, or a file, below the adapters that ship. */
+export type Kind = "rabbitmq" | "sqs" | "nsq" | "sqlite"
 
 /** The families of all kinds. */
 const families: Readonly<Record<Kind, Family>> = {
   rabbitmq: "push",
   sqs: "lease",
-  nsq: "lossy"
+  nsq: "lossy",
+  sqlite: "store"
 }
 
 /** The family of a kind. */
 export const familyOf = ({ kind }: Pick<Scenario, "kind">): Family => families[kind]
 
 /** The kinds of brokers. */
-export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq"]
+export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq", "sqlite"]
 
 /** All kinds of values that handlers throw. */
 export const thrown = [
@@ -47,6 +48,14 @@ export interface Call {
   readonly error?: "permanent" | "drop" | "retryAfter"
 }
 
+/** A transaction at the end of a handler, which acks its message, writes a row and sends a message. */
+export interface Within {
+  /** Milliseconds for which it stays open; 0: it is synchronous. */
+  readonly takes: number
+  /** `kill`: its process dies before it is committed. */
+  readonly ends: "commit" | "rollback" | "kill"
+}
+
 /** A handler's behaviour for one message in one of its runs. */
 export interface Behaviour {
   /** Milliseconds, or forever. */
@@ -65,6 +74,8 @@ export interface Behaviour {
   readonly kills?: boolean
   /** Whether it writes into the body and the headers. */
   readonly meddles?: boolean
+  /** Its transaction, on brokers that have them. Default: none. */
+  readonly within?: Within
 }
 
 /** A message that is sent. */
@@ -210,8 +221,11 @@ export interface Scenario {
   readonly only?: ReadonlyArray<string>
 }
 
-/** The one queue of the scenario. */
+/** The one queue of the scenario's processes. */
 export const queue = "work"
+
+/** The queue of the messages that handlers send in transactions. No process consumes it. */
+export const receipts = "receipts"
 
 /** Whether a refusal never ends. */
 export const isForever = ({ ends, until }: Refusal): boolean => until === 5 && ends !== true

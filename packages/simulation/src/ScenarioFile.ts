@@ -39,7 +39,8 @@ const Behaviour = strict({
   late: optionalKey(list(Call)),
   throws: optionalKey(Schema.Literals(Scenario.thrown)),
   kills: optionalKey(Schema.Boolean),
-  meddles: optionalKey(Schema.Boolean)
+  meddles: optionalKey(Schema.Boolean),
+  within: optionalKey(strict({ takes: Millis, ends: Schema.Literals(["commit", "rollback", "kill"]) }))
 })
 
 const Sending = strict({

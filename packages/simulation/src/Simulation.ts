@@ -13,7 +13,7 @@ import { observed } from "./world/Observed.ts"
 import * as World from "./world/World.ts"
 
 /** The maximum number of steps of a run; one that takes more runs in circles. */
-const longest = 50_000
+const longest = 100_000
 
 /** How long the world may take to come to rest after the last fault, in milliseconds: longer than all delays together. */
 const longestRest = 30 * 24 * 3_600_000
@@ -65,9 +65,9 @@ export const run = async (
   const serviceOf = (machine: Machine) =>
     Effect.map(model.client(machine), (client) => observed(world, machine, client))
   let hopeless: Problem | undefined
-  const starting: Population.Start = (...args) =>
+  const starting: Population.Start = (world, machine, version, runs) =>
     Effect.tapCause(
-      Effect.suspend(() => start(...args)),
+      Effect.suspend(() => start(world, machine, version, runs, model.begin?.(machine))),
       (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
     )
   const population = Population.populate(world, starting, serviceOf)
@@ -75,14 +75,18 @@ export const run = async (
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
-  for (let goesOn = true; goesOn && steps < longest && !isOver(); steps++) {
-    const found = hopeless ?? problem()
-    const before = world.now()
-    goesOn = world.step(scenario.calmAt + longestRest)
-    // Many short-lived activities may run at the same moment.
-    if (found !== undefined && !(goesOn && world.now() === before)) throw found.error
-    // Codecs and handlers may use promises; these continue before the next thing happens.
-    await turn()
+  try {
+    for (let goesOn = true; goesOn && steps < longest && !isOver(); steps++) {
+      const found = hopeless ?? problem()
+      const before = world.now()
+      goesOn = world.step(scenario.calmAt + longestRest)
+      // Many short-lived activities may run at the same moment.
+      if (found !== undefined && !(goesOn && world.now() === before)) throw found.error
+      // Codecs and handlers may use promises; these continue before the next thing happens.
+      await turn()
+    }
+  } finally {
+    model.close?.()
   }
   world.record({ _tag: "End", because: isOver() ? "rest" : steps < longest ? "time" : "steps" })
   return world.history
@@ -126,6 +130,10 @@ const modelOf = async (world: World.World): Promise<Model> => {
       const { make } = await import("./rabbitmq/index.ts")
       return make(world)
     }
+    case "sqlite": {
+      const { make } = await import("./sqlite/index.ts")
+      return make(world)
+    }
   }
 }
 
@@ -136,7 +144,7 @@ const looks = { first: 5000, longest: 200_000 }
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {
   const { calmAt, refusals } = world.scenario
   const hopeless = new Set(refusals.filter(isForever).map(({ key }) => key))
-  const open = new Set<number>()
+  const [stored, open] = [new Set<number>(), new Set<number>()]
   let read = 0
   let isOver = false
 
@@ -144,8 +152,12 @@ const resting = (world: World.World, population: Population.Population, underWay
   const isQuiet = (): boolean => {
     for (; read < world.history.length; read++) {
       const entry = world.history[read]!
-      if (entry._tag === "Stored" && entry.queue === queue && !hopeless.has(entry.key)) open.add(entry.copy)
-      else if (entry._tag === "Gone") open.delete(entry.copy)
+      if (entry._tag === "Stored" && entry.queue === queue && !hopeless.has(entry.key)) {
+        open.add(entry.copy)
+        stored.add(entry.copy)
+      } else if (entry._tag === "Gone") open.delete(entry.copy)
+      // A power cut may undo its end.
+      else if (entry._tag === "Back" && entry.why === "restart" && stored.has(entry.copy)) open.add(entry.copy)
     }
     return open.size === 0 && underWay() === 0
   }

@@ -59,6 +59,12 @@ const ofBroker = (entry: Entry): string | undefined => {
       return `hands #${entry.key}/${entry.copy} to ${entry.process} as d${entry.delivery}`
     case "Back":
       return `has #${entry.key}/${entry.copy} back, ${entry.why}${entry.due > entry.at ? `, due ${millis(entry.due)}` : ""}`
+    case "Committed": {
+      const list = (name: string, all: ReadonlyArray<number>) => `${name} ${all.map((each) => `d${each}`).join(" ")}`
+      return `commits ${list("acks", entry.acked)}, ${list("rows", entry.rows)}, ${list("sends", entry.sends)}`
+    }
+    case "Rebooted":
+      return "REBOOTS after a power cut"
     case "Gone":
       return `removes #${entry.key}/${entry.copy}, ${entry.why}${entry.delivery === undefined ? "" : ` by d${entry.delivery}`}`
     default:
@@ -103,6 +109,8 @@ const ofWork = (entry: Entry): string | undefined => {
       return `runs r${entry.run}: ${entry.given.map(({ attempts, key }) => `#${key}, attempt ${attempts}`).join("; ")}`
     case "Called":
       return `r${entry.run} calls ${call(entry.call)}`
+    case "Enlisted":
+      return `r${entry.run} acks ${entry.deliveries.map((each) => `d${each}`).join(" ")} within${entry.isRefused ? ", refused" : ""}`
     case "Ended":
       return `r${entry.run} ${entry.how === "interrupted" ? "is interrupted" : entry.how}${entry.error === undefined ? "" : ` ${entry.error}`}`
     case "Asked":

@@ -27,7 +27,7 @@ describe("a campaign refuses", () => {
     [{ kinds: undefined }, "kinds must be an array, got undefined"],
     [
       { kinds: ["rabitmq"] },
-      'kinds[0] must be one of "rabbitmq", "sqs", "nsq", got "rabitmq". Did you mean "rabbitmq"?'
+      'kinds[0] must be one of "rabbitmq", "sqs", "nsq", "sqlite", got "rabitmq". Did you mean "rabbitmq"?'
     ],
     [{ workers: 0 }, "workers must be a whole number from 1 to 1000, got 0"],
     [{ chunk: 0 }, "chunk must be a whole number >= 1, got 0"],
@@ -128,7 +128,7 @@ describe("a report", () => {
   })
 
   it("says which situations are missing, or that there are too few seeds to tell", () => {
-    const all = { ...given, kinds: ["rabbitmq", "sqs", "nsq"] } as const
+    const all = { ...given, kinds: ["rabbitmq", "sqs", "nsq", "sqlite"] } as const
     const enough = Report.make({ ...sum, failures: [] }, all)
     expect(enough.missing).toContain("fault: late")
     expect(enough.missing).not.toContain("fault: cut")
@@ -157,7 +157,7 @@ describe("the command", () => {
     ["--seed=1 --workers=2", "--seed and --workers exclude each other"],
     ["--scenario=a.json --kind=rabbitmq", "--scenario and --kind exclude each other"],
     ["--results=a --report=a", "--report and --results must be two files"],
-    ["--kind=pull", '--kind must be one of rabbitmq, sqs, nsq, got "pull"'],
+    ["--kind=pull", '--kind must be one of rabbitmq, sqs, nsq, sqlite, got "pull"'],
     ["--kind=rabbitmq --kind=rabbitmq", "--kind must name each kind once, got rabbitmq, rabbitmq"],
     ["--from -1", "Option '--from' argument is ambiguous."]
   ])("refuses %s", (args, message) => {

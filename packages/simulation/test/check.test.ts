@@ -797,6 +797,23 @@ describe("attempts", () => {
     expect(broken(tell(true, 1))).toContain("attempts")
   })
 
+  it("may be too few on a classic queue that refuses the copies which count", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.start("b1")
+      story.run(story.deliver(copy, 1, "b1", 1))
+    }
+    const server = (queueType: "quorum" | "classic", refused: number) =>
+      Story.scenario({
+        rabbitmq: { version: "4.3.6", queueType, topology: "auto" },
+        refusals: [{ key: refused, of: "retry", until: 5, reason: "BodyTooLarge" }]
+      })
+    expect(broken(tell, server("quorum", 1))).toContain("attempts")
+    expect(broken(tell, server("classic", 2))).toContain("attempts")
+    expect(broken(tell, server("classic", 1))).not.toContain("attempts")
+  })
+
   it("are not fewer than handlers began, nor more than were handed out", () => {
     const tell = (attempts: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)

@@ -1,8 +1,8 @@
-/** Mutants of the core: each dies at the seed that is written down for it, where the sources as they are keep all laws. */
+/** Mutants of the core and of adapters: each dies at the seed that is written down for it, where the sources as they are keep all laws. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { mutants } from "./mutants/core.ts"
-import { atSeeds, type Death, isClean, kinds } from "./mutants/deaths.ts"
+import { atSeeds, type Death, isClean } from "./mutants/deaths.ts"
+import { mutants } from "./mutants/list.ts"
 
 const deaths: ReadonlyArray<Death> = JSON.parse(readFileSync(new URL("mutants/deaths.json", import.meta.url), "utf8"))
 
@@ -25,14 +25,18 @@ describe("mutants", () => {
   })
 
   it("die at their seeds", async () => {
-    const seeds = new Map(deaths.map(({ name, seed }) => [name, seed]))
-    const found = await atSeeds(mutants.map((mutant) => ({ mutant, seed: seeds.get(mutant.name) ?? 1 })))
+    const found = await atSeeds(
+      deaths.flatMap(({ kind, name, seed }) =>
+        mutants.filter((mutant) => mutant.name === name).map((mutant) => ({ mutant, seed, kind }))
+      )
+    )
     assert.deepStrictEqual(found, [...deaths])
   }, 600_000)
 
   it("are what breaks the laws there", async () => {
-    const broken: Array<number> = []
-    for (const seed of new Set(deaths.map((death) => death.seed))) if (!(await isClean(seed, kinds))) broken.push(seed)
+    const worlds = new Map(deaths.map(({ kind, seed }) => [`${kind} ${seed}`, { kind, seed }]))
+    const broken: Array<string> = []
+    for (const [name, { kind, seed }] of worlds) if (!(await isClean(seed, [kind]))) broken.push(name)
     assert.deepStrictEqual(broken, [])
   })
 })

@@ -39,7 +39,7 @@ describe("a trial refuses", () => {
     [{ from: Number.NaN }, "from must be a whole number >= 0, got NaN"],
     [{ from: Number.MAX_SAFE_INTEGER }, "from + seeds must be a safe integer"],
     [{ kinds: [] }, "kinds must name at least one kind, got none"],
-    [{ kinds: ["pull"] }, 'kinds[0] must be one of "rabbitmq", "sqs", "nsq", got "pull"'],
+    [{ kinds: ["pull"] }, 'kinds[0] must be one of "rabbitmq", "sqs", "nsq", "sqlite", got "pull"'],
     [{ kinds: ["rabbitmq", "rabbitmq"] }, "kinds must name each kind once, got rabbitmq, rabbitmq"],
     [{ bodies: [] }, "bodies must be 1 to 100, got 0"],
     [{ bodies: [1, 1n] }, "bodies[1] must be the same after JSON.stringify and JSON.parse, got 1n"],

@@ -2,8 +2,11 @@
 import { accessSync, constants, realpathSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 
-export interface Installation {
+export interface Release {
   readonly version: string
+}
+
+export interface Installation extends Release {
   /** The folder of the scripts, as seen from inside the root. */
   readonly scripts: string
   /** The tree to change root to; `undefined` for the machine's own. */
@@ -50,7 +53,7 @@ export const isOf = (version: string, release: string): boolean => `${version}.`
 const parts = (version: string) => version.split(".").map(Number)
 
 /** Compares installations: the newest comes first. */
-export const byAge = (a: Installation, b: Installation): number => {
+export const byAge = (a: Release, b: Release): number => {
   const [left, right] = [parts(a.version), parts(b.version)]
   const at = left.findIndex((part, index) => part !== right[index])
   return at < 0 ? 0 : (right[at] ?? 0) - (left[at] ?? 0)

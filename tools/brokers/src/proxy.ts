@@ -41,8 +41,8 @@ interface State {
 /** Returns after how many of these bytes the connection breaks; `undefined` if all of them pass. */
 type Gate = (bytes: Buffer) => number | undefined
 
-/** Returns the replacement of these bytes; it may keep some until more have arrived. */
-type Change = (bytes: Buffer) => Buffer
+/** Returns the replacement of these bytes; it may keep some until more have arrived. `undefined`: the connection breaks. */
+type Change = (bytes: Buffer) => Buffer | undefined
 
 /** Forwards everything from one socket to another, in order and with the proxy's delay. `held` ends when it may pass. */
 const forward = (
@@ -78,7 +78,8 @@ const forward = (
   state.sockets.add(from)
   from.on("data", (bytes) => {
     const end = gate?.(bytes)
-    const passed = change?.(bytes) ?? bytes.subarray(0, end)
+    const passed = change === undefined ? bytes.subarray(0, end) : change(bytes)
+    if (passed === undefined) return void from.resetAndDestroy()
     put(passed.length, () => to.destroyed || to.write(passed))
     // The other side reads what has passed, and then the end; its answer is discarded.
     if (end !== undefined) from.resetAndDestroy()

@@ -1,6 +1,8 @@
 import { firstOf, type Broker, type Source, type StartOptions } from "./Broker.ts"
 import * as nsq from "./nsq.ts"
 import type { NsqBroker, NsqStartOptions } from "./nsq.ts"
+import * as postgres from "./postgres.ts"
+import type { PostgresStartOptions } from "./postgres.ts"
 import * as rabbitmq from "./rabbitmq.ts"
 import type { RabbitMqStartOptions } from "./rabbitmq.ts"
 import type { RabbitMqBroker } from "./RabbitMqNode.ts"
@@ -23,11 +25,11 @@ export interface Kind {
   readonly servers?: ReadonlyArray<string>
 }
 
-export const names = ["rabbitmq", "nsq", "sqs"] as const
+export const names = ["rabbitmq", "nsq", "sqs", "postgres"] as const
 
 export type BrokerName = (typeof names)[number]
 
-export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
+export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs, postgres }
 
 /**
  * Checks that a broker can be started here: it installs what is missing, with lines about its progress. Throws `Unavailable`,
@@ -43,6 +45,7 @@ export const isName = (text: unknown): text is BrokerName => names.some((name) =
 export function start(name: "rabbitmq", options?: RabbitMqStartOptions): Promise<RabbitMqBroker>
 export function start(name: "nsq", options?: NsqStartOptions): Promise<NsqBroker>
 export function start(name: "sqs", options?: StartOptions): Promise<SqsBroker>
+export function start(name: "postgres", options?: PostgresStartOptions): Promise<Broker>
 export function start(name: BrokerName, options?: StartOptions): Promise<Broker>
 export async function start(name: BrokerName, options: StartOptions = {}): Promise<Broker> {
   if (!isName(name)) throw new RangeError(`start: broker must be ${names.join(" or ")}, got ${String(name)}`)

@@ -59,18 +59,19 @@ const run = async (receiver: Receiver, environment: Readonly<Record<string, stri
   return Object.fromEntries(Object.entries(trails).map(([id, trail = []]) => [id, trail.map(timeless)]))
 }
 
-const real = ["rabbitmq", "nsq", "sqs"] as const
+const real = ["postgres", "rabbitmq", "nsq", "sqs"] as const
 
-/** The trails of six runs at the same time, which share nothing but the receiver. */
+/** The trails of seven runs at the same time, which share nothing but the receiver. */
 const runAll = async () => {
   await using receiver = await startReceiver({ secret, seed })
   const started = await Promise.all(real.map((name) => start(name)))
   // What the config file wants to know: RABBITMQ_URL and so on.
   const urls = Object.fromEntries(real.map((name, index) => [`${name.toUpperCase()}_URL`, started[index]!.url]))
   try {
-    const [memory, sqlite, rabbitmq, nsq, sqs, fewerRetries] = await Promise.all([
+    const [memory, sqlite, postgres, rabbitmq, nsq, sqs, fewerRetries] = await Promise.all([
       run(receiver, { REQUEUE_BROKER: "memory" }),
       run(receiver, { SQLITE_URL: "sqlite::memory:", REQUEUE_BROKER: "sqlite" }),
+      run(receiver, { ...urls, REQUEUE_BROKER: "postgres" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "rabbitmq" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "nsq" }),
       run(receiver, { ...urls, REQUEUE_BROKER: "sqs" }),
@@ -79,7 +80,7 @@ const runAll = async () => {
     const answers = new Set(receiver.visits.map(({ answer }) => answer))
     const stalls = receiver.visits.filter(({ answer }) => answer === "Stall")
     const unanswered = [...new Set(stalls.map(({ attempt, id }) => turn(id, attempt)))].toSorted()
-    return { memory, sqlite, rabbitmq, nsq, sqs, fewerRetries, answers, unanswered }
+    return { memory, sqlite, postgres, rabbitmq, nsq, sqs, fewerRetries, answers, unanswered }
   } finally {
     await Promise.all(started.map((broker) => broker.dispose()))
   }

@@ -18,7 +18,7 @@ export interface NewRow extends Pick<Row, "at" | "metadata" | "headers" | "body"
   readonly queue: string
 }
 
-/** Names one delivery: only the last one of a message has its present token. */
+/** Names one delivery: only the last one of a message has its token. */
 export type Handle = Pick<Row, "seq" | "token">
 
 /**
@@ -64,21 +64,31 @@ export const insert = ({ prepare }: Connection, { at, body, headers, metadata, q
 const expire = ({ prepare }: Connection, now: number): void =>
   void prepare(`UPDATE requeue_message SET leased = ${free} WHERE ${isLeased} AND leased <= ?`).run(now)
 
-/** Leases up to `limit` due messages, oldest first. `counts`: whether that is a delivery. */
+interface Claim {
+  readonly queue: string
+  readonly now: number
+  readonly until: number
+  readonly token: number
+  readonly limit: number
+  /** Whether it is a delivery. */
+  readonly counts: boolean
+}
+
+/** Leases up to `limit` due messages, oldest first. */
 export const claim = (
   connection: Connection,
-  { counts, limit, now, queue, until }: { queue: string; now: number; until: number; limit: number; counts: boolean }
+  { counts, limit, now, queue, token, until }: Claim
 ): ReadonlyArray<Row> => {
   expire(connection, now)
   // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
   const select = connection.prepare(
-    `SELECT seq, token + 1, deliveries + ?, at, metadata, headers, body FROM requeue_message
+    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body FROM requeue_message
      WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT ?`
   )
   select.setReturnArrays(true)
-  const rows = select.all(counts ? 1 : 0, queue, now, limit).map(toRow)
+  const rows = select.all(token, counts ? 1 : 0, queue, now, limit).map(toRow)
   const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
-  for (const { deliveries, seq, token } of rows) lease.run(until, token, deliveries, seq)
+  for (const { deliveries, seq } of rows) lease.run(until, token, deliveries, seq)
   return rows
 }
 

@@ -17,11 +17,13 @@ import { copies } from "./laws/copies.ts"
 import { credit } from "./laws/credit.ts"
 import { defects } from "./laws/defects.ts"
 import { doubleRun } from "./laws/doubleRun.ts"
+import { durability } from "./laws/durability.ts"
 import { drain } from "./laws/drain.ts"
 import { early } from "./laws/early.ts"
 import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
 import { late } from "./laws/late.ts"
+import { leases } from "./laws/leases.ts"
 import { liveness } from "./laws/liveness.ts"
 import { lost } from "./laws/lost.ts"
 import { pauses } from "./laws/pauses.ts"
@@ -34,6 +36,7 @@ import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
 import { smaller } from "./laws/smaller.ts"
+import { transactions } from "./laws/transactions.ts"
 import { unseen } from "./laws/unseen.ts"
 import { waiting } from "./laws/waiting.ts"
 import type { Violation } from "./Violation.ts"
@@ -44,6 +47,9 @@ export type { Violation } from "./Violation.ts"
 const laws: ReadonlyArray<Law> = [
   defects,
   books,
+  durability,
+  transactions,
+  leases,
   copies,
   precedence,
   repeated,

@@ -36,9 +36,8 @@ const shortened = (scenario: Scenario): Scenario => ({
 })
 
 const serverOf = (scenario: Scenario, { chance, pick }: Draw.Sequence): RabbitMq => {
+  if (isNative(scenario) && chance(0.5)) return { version: "4.3.6", queueType: "quorum", topology: "native" }
   const version = pick(["3.10.8", "4.0.5", "4.3.6"] as const)
-  if (version === "4.3.6" && isNative(scenario) && chance(0.5))
-    return { version, queueType: "quorum", topology: "native" }
   return {
     version,
     queueType: chance(0.8) ? "quorum" : "classic",

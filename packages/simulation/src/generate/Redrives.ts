@@ -24,7 +24,8 @@ export const troubled = (scenario: Scenario, random: Random): Scenario => {
   const places = {
     push: ["operator", "operator consume", "operator publish"],
     lease: ["operator", "operator receive", "operator remove", "operator send"],
-    lossy: ["operator", "operator consume", "operator publish"]
+    lossy: ["operator", "operator consume", "operator publish"],
+    store: ["operator", "operator receive", "operator settle", "operator publish"]
   }
   const often = () => random.pick([0.05, 0.2, 0.4])
   return {

@@ -5,15 +5,19 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Process, Version } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
-import type { Failure } from "../world/Model.ts"
+import type { Begin, Failure } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 
-/** Starts the consumer of a program. `runs` counts the handler runs of each message, in all processes. */
+/**
+ * Starts the consumer of a program. `runs` counts the handler runs of each message, in all processes. `begin` begins transactions,
+ * if the broker has them.
+ */
 export type Start = (
   world: World,
   machine: Machine.Machine,
   version: Version,
-  runs: Map<number, number>
+  runs: Map<number, number>,
+  begin?: Begin
 ) => Effect.Effect<Consumer.Consumer, { readonly _tag: string }, Broker.Broker | Scope.Scope>
 
 /** Makes the broker of a process. */
@@ -56,6 +60,7 @@ export const populate = (world: World, start: Start, serviceOf: ServiceOf): Popu
     starting.add(machine)
     const program = Effect.gen(function* () {
       const consumer = yield* start(world, machine, versions[version]!, runs)
+      if (!machine.isAlive()) return
       starting.delete(machine)
       running.set(plan.name, { machine, consumer })
       yield* consumer.done

@@ -2,11 +2,12 @@
 import type { Handler } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Call, Given } from "../History.ts"
-import type { Behaviour, Call as Planned, Sending, Thrown } from "../Scenario.ts"
+import type { Behaviour, Call as Planned, Sending } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import { deliveryOf, handledKeyOf } from "../world/Parcels.ts"
 import type { World } from "../world/World.ts"
 import * as Throwing from "./Thrown.ts"
+import type { Transact } from "./Transactions.ts"
 
 type Received = Handler.Received<unknown>
 
@@ -26,20 +27,43 @@ export interface Handlers {
 const atOnce: Behaviour = { takes: 0 }
 
 /** The end of a run: a thrown value, the end of its process, or nothing. */
-type Finished = Thrown | "killed" | undefined
+type Finished = { readonly thrown: unknown } | "killed" | undefined
+
+type Finish = () => Finished | Promise<Finished>
 
 /** Does it as an async function. */
-const promised = (machine: Machine, takes: number, finish: () => Finished): Promise<void> => {
-  const end = (): void | Promise<never> => {
-    const finished = finish()
+const promised = (machine: Machine, takes: number, finish: Finish): Promise<void> => {
+  const conclude = (finished: Finished): void | Promise<never> => {
     if (finished === "killed") return new Promise(() => {})
-    if (finished !== undefined) throw Throwing.make(finished)
+    if (finished !== undefined) throw finished.thrown
+  }
+  const end = (): void | Promise<void> => {
+    const finished = finish()
+    return finished instanceof Promise ? finished.then(conclude) : conclude(finished)
   }
   if (takes === 0) return Promise.resolve().then(end)
   return new Promise((resolve, reject) => {
     if (!Number.isFinite(takes)) return
     machine.after(takes, () => void Promise.resolve().then(end).then(resolve, reject))
   })
+}
+
+/** Does it as an Effect. */
+const effected = (takes: number, finish: Finish): Effect.Effect<void, unknown> => {
+  const conclude = (finished: Finished): Effect.Effect<void, unknown> => {
+    if (finished === "killed") return Effect.never
+    return finished === undefined ? Effect.void : Effect.fail(finished.thrown)
+  }
+  const end = Effect.suspend(() => {
+    const finished = finish()
+    return finished instanceof Promise
+      ? Effect.flatMap(
+          Effect.promise(() => finished),
+          conclude
+        )
+      : conclude(finished)
+  })
+  return takes === 0 ? end : Effect.andThen(Effect.sleep(takes), end)
 }
 
 type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned) => void
@@ -60,6 +84,30 @@ const calling =
     turn.message.fail(Throwing.make(planned.error ?? "error"), options)
   }
 
+/** Before a run ends, its transaction runs, if it has one. */
+const enlisting = (
+  transact: Transact | undefined,
+  run: number,
+  turns: ReadonlyArray<Turn>,
+  batch: Handler.Batch<unknown> | undefined,
+  { end, failed }: { readonly end: () => Finished; readonly failed: (thrown: unknown) => Finished }
+): Finish => {
+  const enlisted = turns.filter(({ behaviour: { within } }) => within !== undefined)
+  const within = enlisted[0]?.behaviour.within
+  if (transact === undefined || within === undefined) return end
+  // A batch leaves out messages with a retry.
+  const isWhole = enlisted.length === turns.length && turns.every(({ behaviour: { first } }) => first === undefined)
+  const messages = enlisted.map(({ message }) => message)
+  return () => {
+    try {
+      const done = transact(run, within, { messages, batch: isWhole ? batch : undefined })
+      return done === undefined ? end() : done.then(end, failed)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+}
+
 /** Writes into what a handler received. */
 const meddle = ({ body, headers }: Received): void => {
   try {
@@ -70,8 +118,15 @@ const meddle = ({ body, headers }: Received): void => {
   }
 }
 
+// Long, because the functions of a run share its turns.
 /** The handlers of a process. `runs` counts the handler runs of each message, in all processes. */
-export const make = (world: World, machine: Machine, runs: Map<number, number>, isPromise = false): Handlers => {
+export const make = (
+  world: World,
+  machine: Machine,
+  runs: Map<number, number>,
+  isPromise = false,
+  transact?: Transact
+): Handlers => {
   const { name } = machine
   const sendings = new Map<number, Sending>(world.scenario.sendings.map((each) => [each.key, each]))
 
@@ -98,12 +153,15 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     }
     const longest = Math.max(...turns.map(({ behaviour: { takes } }) => (takes === "forever" ? Infinity : takes)))
     const isStubborn = turns.some(({ behaviour: { stubborn } }) => stubborn === true)
+    let isOver = false
     const ended = (how: "returned" | "threw" | "interrupted", error?: string): void => {
+      isOver = true
       if (machine.isAlive()) world.record({ _tag: "Ended", process: name, run: number, how, error })
     }
 
     /** Ends the run. A process that it kills stops there. */
-    const finish = (): Finished => {
+    const end = (): Finished => {
+      if (!machine.isAlive() || isOver) return "killed"
       for (const turn of turns) for (const each of turn.behaviour.last ?? []) call(number, turn, batch, each)
       for (const turn of turns) {
         for (const each of turn.behaviour.late ?? []) machine.after(1000, () => call(number, turn, batch, each))
@@ -115,17 +173,18 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
       }
       const thrown = turns.find(({ behaviour: { throws } }) => throws !== undefined)?.behaviour.throws
       ended(thrown === undefined ? "returned" : "threw", thrown)
-      return thrown
+      return thrown === undefined ? undefined : { thrown: Throwing.make(thrown) }
     }
 
+    const failed = (thrown: unknown): Finished => {
+      if (!machine.isAlive() || isOver) return "killed"
+      ended("threw", "error")
+      return { thrown }
+    }
+
+    const finish = enlisting(transact, number, turns, batch, { end, failed })
     if (isPromise) return promised(machine, longest, finish)
-    const end = Effect.suspend(() => {
-      const finished = finish()
-      if (finished === "killed") return Effect.never
-      return finished === undefined ? Effect.void : Effect.fail(Throwing.make(finished))
-    })
-    if (longest === 0) return end
-    const body = Effect.andThen(Effect.sleep(longest), end)
+    const body = effected(longest, finish)
     // A handler that never ends must be interruptible: for any other, nothing is promised.
     if (isStubborn && Number.isFinite(longest)) return Effect.uninterruptible(body)
     return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))

@@ -5,14 +5,17 @@ import {
   type Codec,
   Consumer,
   ConsumerBackoff,
+  Producer,
   QueueDefinition,
   RetryPolicy
 } from "@requeue/core"
-import { queue, type Scenario, type Sending, type Version } from "../Scenario.ts"
+import * as Effect from "effect/Effect"
+import { queue, receipts, type Scenario, type Sending, type Version } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
 import type { Start } from "../operators/Population.ts"
 import * as Handlers from "./Handlers.ts"
+import * as Transactions from "./Transactions.ts"
 
 /** Decodes bodies as the scenario requires. The first letter of a body decides. */
 const codec = (machine: Machine): Codec.Codec<unknown> => ({
@@ -105,11 +108,15 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
 }
 
 /** Starts the consumer of a version. It ends when its scope closes. */
-export const start: Start = (world, machine, version, runs) => {
+export const start: Start = (world, machine, version, runs, begin) => {
   const definition = QueueDefinition.make(queue, { codec: codec(machine) })
   const options = optionsOf(world, machine, version)
-  const { batch, single } = Handlers.make(world, machine, runs, version.promise)
-  return version.batch === undefined
-    ? Consumer.start(definition, options, single)
-    : Consumer.startBatch(definition, options, batch)
+  const transact =
+    begin && Effect.map(Producer.make(receipts), (sender) => Transactions.make(world, machine, begin, sender))
+  return Effect.flatMap(transact ?? Effect.succeed(undefined), (transact) => {
+    const { batch, single } = Handlers.make(world, machine, runs, version.promise, transact)
+    return version.batch === undefined
+      ? Consumer.start(definition, options, single)
+      : Consumer.startBatch(definition, options, batch)
+  })
 }

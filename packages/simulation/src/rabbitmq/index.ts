@@ -10,7 +10,7 @@ import { Server } from "../servers/rabbitmq/Server.ts"
 import type { Delivery } from "../History.ts"
 import { queue as work, type RabbitMq, type Scenario } from "../Scenario.ts"
 import * as Host from "../world/Host.ts"
-import type { Machine } from "../world/Machine.ts"
+import { type Machine, randomOf } from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
 import { keyOf } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
@@ -84,17 +84,11 @@ export const make = (world: World): Model => {
     }).driver
   }
 
-  /** Each life of a process has other random numbers: the adapter makes unique names of them. */
-  const randomOf = ({ name }: Machine) => {
-    const unit = (): number => draw.unit(`${name} random`)
-    return { nextDoubleUnsafe: unit, nextIntUnsafe: () => Math.floor(unit() * Number.MAX_SAFE_INTEGER) }
-  }
-
   return {
     client: (machine) =>
       RabbitMqBroker.make(options).pipe(
         Effect.provideService(Driver, driverOf(machine)),
-        Effect.provideService(Random.Random, randomOf(machine)),
+        Effect.provideService(Random.Random, randomOf(world, machine)),
         Effect.map((service) => ({ ...service, numberOf: ({ body }) => numbers.get(body.buffer)! }))
       ),
     publish: (queue, parcel, stored) => {

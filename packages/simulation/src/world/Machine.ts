@@ -44,6 +44,9 @@ export interface Machine {
 /** When the world begins, in milliseconds since the epoch. */
 export const epoch = Date.UTC(2030, 0, 1)
 
+/** Whether it is one of the world's own, which live as long as that: senders, or operators. */
+export const isOfWorld = ({ name }: Pick<Machine, "name">): boolean => name === "sender" || name === "operator"
+
 /** A correct clock. */
 export const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
 
@@ -117,6 +120,12 @@ export const once = <A, E>(
   )
   run(effect)
   return effect
+}
+
+/** Random numbers of a process for adapters that make unique names of them: each life has others. */
+export const randomOf = ({ draw }: World, { name }: Pick<Machine, "name">) => {
+  const unit = (): number => draw.unit(`${name} random`)
+  return { nextDoubleUnsafe: unit, nextIntUnsafe: () => Math.floor(unit() * Number.MAX_SAFE_INTEGER) }
 }
 
 /** Begins a life. `seed` names it among the draws. */

@@ -79,6 +79,7 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
       }))
       for (const { about } of all) record({ _tag: "Asked", ...about })
       return Effect.map(call, (failures) => {
+        if (!machine.isAlive()) return failures
         for (const { about, of } of all) {
           const fate = failures.find((failure) => failure.delivery === of)?.fate
           if (fate === undefined || fate === "lost") ended(about.delivery)
@@ -125,6 +126,7 @@ const subscribing =
       },
       extend: (deliveries) =>
         Effect.map(exclusively("extend", deliveries.map(numberOf), subscription.extend(deliveries)), (failures) => {
+          if (!machine.isAlive()) return failures
           for (const { delivery, fate } of failures) {
             if (fate === "lost") record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
           }

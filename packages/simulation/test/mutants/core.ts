@@ -538,7 +538,7 @@ const clients: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** The mutants. */
+/** The mutants of the core, and of the kit that adapters share. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...arriving,
   ...batching,

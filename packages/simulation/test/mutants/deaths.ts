@@ -38,9 +38,6 @@ export interface Seeds {
   readonly kinds: ReadonlyArray<Kind>
 }
 
-/** All kinds of brokers. */
-export const kinds: ReadonlyArray<Kind> = ["rabbitmq", "sqs", "nsq"]
-
 /** Milliseconds without a new seed after which a process hangs. */
 const patience = 240_000
 
@@ -129,11 +126,13 @@ export const find = async (mutant: Mutant, seeds: Seeds): Promise<Death | undefi
  * the next one goes on behind a mutant by which it died. Whether the sources as they are keep the law there is not asked.
  */
 export const atSeeds = async (
-  mutants: ReadonlyArray<{ readonly mutant: Mutant; readonly seed: number }>
+  mutants: ReadonlyArray<{ readonly mutant: Mutant } & Pick<Death, "seed" | "kind">>
 ): Promise<ReadonlyArray<Death | undefined>> => {
   const laws: Array<string | undefined> = mutants.map(() => undefined)
   for (let begin = 0; begin < mutants.length; ) {
-    const jobs = mutants.slice(begin).map(({ mutant, seed }) => jobOf(mutant, { from: seed, count: 1, kinds }))
+    const jobs = mutants
+      .slice(begin)
+      .map(({ kind, mutant, seed }) => jobOf(mutant, { from: seed, count: 1, kinds: [kind] }))
     const { code, last, told } = await run(jobs, async ({ law, mutant }) => {
       laws[begin + mutant] ??= law
       return false
@@ -143,9 +142,9 @@ export const atSeeds = async (
     if (code !== 0) laws[at] ??= "process died"
     begin = code === 0 ? mutants.length : at + 1
   }
-  return mutants.map(({ mutant: { name }, seed }, index) => {
+  return mutants.map(({ kind, mutant: { name }, seed }, index) => {
     const law = laws[index]
-    return law === undefined ? undefined : { name, seed, kind: Generate.scenario(seed, kinds).kind, law }
+    return law === undefined ? undefined : { name, seed, kind, law }
   })
 }
 

@@ -4,9 +4,9 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
-import type { Kind } from "../../src/Scenario.ts"
-import { mutants } from "./core.ts"
-import { type Death, find, inPairs, kinds } from "./deaths.ts"
+import { type Kind, kinds } from "../../src/Scenario.ts"
+import { type Death, find, inPairs } from "./deaths.ts"
+import { mutants } from "./list.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -4,16 +4,13 @@
  */
 import { writeSync } from "node:fs"
 import * as Checker from "../../src/check/Checker.ts"
-import type * as Generate from "../../src/Generate.ts"
-import type * as Simulation from "../../src/Simulation.ts"
+import * as Generate from "../../src/Generate.ts"
+import { kinds } from "../../src/Scenario.ts"
+import * as Original from "../../src/Simulation.ts"
 import type { Job, Line } from "./deaths.ts"
 
 // As they are, so that it is known what they import.
-await import("../../src/Generate.ts")
-await import("../../src/Simulation.ts")
-await import("../../src/rabbitmq/index.ts")
-await import("../../src/sqs/index.ts")
-await import("../../src/nsq/index.ts")
+for (const kind of kinds) await Original.run(Generate.scenario(1, [kind]))
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }
@@ -25,7 +22,7 @@ process.on("uncaughtException", (error) => crash(error))
 
 for (const [mutant, { count, first, kinds }] of jobs.entries()) {
   const { scenario }: typeof Generate = await import(`../../src/Generate.ts?mutant=${mutant}`)
-  const { run }: typeof Simulation = await import(`../../src/Simulation.ts?mutant=${mutant}`)
+  const { run }: typeof Original = await import(`../../src/Simulation.ts?mutant=${mutant}`)
   for (let seed = first; seed < first + count; seed++) {
     now = { mutant, seed }
     write(now)

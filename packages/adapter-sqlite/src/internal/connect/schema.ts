@@ -8,6 +8,9 @@ import type { Database } from "../client.ts"
  */
 export const free = 2 ** 47 - 1
 
+/** The least and the largest token. All take as many bytes, too. */
+export const tokens = { least: 2 ** 24, most: 2 ** 31 - 1 }
+
 /** Conditions of a row. Those of the indices are the same, so that SQLite uses them. */
 export const isFree = `leased = ${free}`
 export const isLeased = `leased < ${free}`
@@ -17,7 +20,7 @@ export const isLeased = `leased < ${free}`
  *
  * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds.
  * - `leased`: when the lease of its delivery ends; `free`: it is in no consumer's hands.
- * - `token`: grows with each lease. A settlement with an older one does nothing.
+ * - `token`: differs for each lease, also after a backup was restored. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
@@ -30,7 +33,7 @@ export const steps: ReadonlyArray<string> = [
      queue TEXT NOT NULL,
      at INTEGER NOT NULL,
      leased INTEGER NOT NULL DEFAULT ${free},
-     token INTEGER NOT NULL DEFAULT 0,
+     token INTEGER NOT NULL DEFAULT ${tokens.least},
      deliveries INTEGER NOT NULL DEFAULT 0,
      metadata TEXT,
      headers TEXT,

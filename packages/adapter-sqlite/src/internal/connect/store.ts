@@ -1,5 +1,5 @@
 /** The parts of a broker that work on its file: transactions, reads, and the consumers to wake. */
-import { BrokerError, type Connection as State, Timers } from "@requeue/core/port"
+import { BrokerError, type Connection as State, Random, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,6 +10,7 @@ import * as Checkpointing from "./checkpointing.ts"
 import type { Connection } from "./connection.ts"
 import * as File from "./file.ts"
 import * as Flushing from "./flushing.ts"
+import { tokens } from "./schema.ts"
 import * as Transactions from "./transactions.ts"
 import { vacuum } from "./vacuum.ts"
 import * as Wakeups from "./wakeups.ts"
@@ -26,11 +27,15 @@ export interface Store
   readonly now: () => number
   /** Returns when a lease ends that begins now, in whole epoch milliseconds. */
   readonly leaseEnd: () => number
+  /** Returns the token of the next claim. */
+  readonly nextToken: () => number
   /** Returns the open file, or throws why it is not open. */
   readonly connected: () => Connection
   /** Connections of the program that are of this file. */
   readonly checked: WeakSet<object>
   readonly onWake: Wakeups.Wakeups["add"]
+  /** Keeps the process alive until the scope closes. */
+  readonly keepAlive: Effect.Effect<unknown, never, Scope.Scope>
   /** Reads outside of the transactions. It waits for a lock as they do. */
   readonly read: <A>(context: Context, run: (connection: Connection) => A) => Effect.Effect<A, BrokerError.BrokerError>
 }
@@ -46,6 +51,7 @@ export const make = (
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
+    let token = Math.floor(tokens.least + (yield* Random.next) * (tokens.most - tokens.least))
     const wakeups = Wakeups.make()
     // Without syncs, SQLite's own checkpoints wait for nothing.
     const log = path !== memory && durability !== "off" ? driver.log(path) : undefined
@@ -89,9 +95,11 @@ export const make = (
       add: transactions.add,
       wake: wakeups.wake,
       onWake: wakeups.add,
+      keepAlive: Effect.acquireRelease(Effect.sync(driver.keepAlive), (end) => Effect.sync(end)),
       settings,
       timers,
       now,
+      nextToken: () => (token = token === tokens.most ? tokens.least : token + 1),
       leaseEnd: () => Math.ceil(now() + lease),
       connected,
       checked: new WeakSet(),

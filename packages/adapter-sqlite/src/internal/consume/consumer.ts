@@ -30,7 +30,7 @@ type Leased = Delivery.Delivery & { readonly receipt: Receipt }
 
 // Long, because its functions share the credit.
 export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
-  const { add, leaseEnd, now, onWake, timers } = store
+  const { add, leaseEnd, nextToken, now, onWake, timers } = store
   const held = new Set<Receipt>()
   let limit = 0
   let isOpen = true
@@ -98,7 +98,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         if (wanted <= 0) return
         Rows.declare(connection, queue)
         const until = leaseEnd()
-        const options = { queue, now: time, until, limit: wanted, counts: true }
+        const options = { queue, now: time, until, token: nextToken(), limit: wanted, counts: true }
         leased = Rows.claim(connection, options).map((row) => deliver(row, until, store))
         for (const { receipt } of leased) held.add(receipt)
         if (leased.length > 0) firstEnd = Math.min(firstEnd, until)

@@ -10,16 +10,6 @@ import * as Consumer from "./consumer.ts"
 import { extend } from "./extend.ts"
 import { identify, receiptOf } from "./receipt.ts"
 
-/** The longest interval that Node supports, in milliseconds. */
-const interval = 2 ** 31 - 1
-
-/** Keeps the process of a worker alive while it waits for messages, as a network connection would. */
-const keepAlive = Effect.acquireRelease(
-  // oxlint-disable-next-line no-restricted-globals -- it measures no time, and Effect's Clock may be virtual
-  Effect.sync(() => setInterval(() => {}, interval)),
-  (timer) => Effect.sync(() => clearInterval(timer))
-)
-
 /** Creates missing queues. */
 const declare = (queues: ReadonlyArray<string>, { add }: Store): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.callback((resume) => {
@@ -42,7 +32,7 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* declare([queue, ...deadLetterQueues], store)
-    yield* keepAlive
+    yield* store.keepAlive
     const run = Effect.runForkWith(yield* Effect.context())
     const trouble = Trouble.track(queue, store.now)
     const onOutcome = (error: BrokerError.BrokerError | undefined): void => {

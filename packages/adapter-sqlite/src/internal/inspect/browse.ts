@@ -56,7 +56,7 @@ const forEach = (
 /** Leases shown messages until the scope closes. */
 const ready = ({ limit, queue }: Broker.BrowseOptions, store: Store): Effect.Effect<Shown, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { leaseEnd, now, settings } = store
+    const { leaseEnd, nextToken, now, settings } = store
     const held = new Set<Receipt>()
     const pages = PageSize.make()
     let isWhole = true
@@ -103,7 +103,7 @@ const ready = ({ limit, queue }: Broker.BrowseOptions, store: Store): Effect.Eff
           weight: wanted,
           run: (connection) => {
             const time = now()
-            const options = { queue, now: time, until: leaseEnd(), limit: wanted, counts: false }
+            const options = { queue, now: time, until: leaseEnd(), token: nextToken(), limit: wanted, counts: false }
             shown = Rows.claim(connection, options).map((row) => show(row, undefined, store))
             isWhole = Rows.count(connection, queue, time).ready === 0
           },

@@ -16,6 +16,8 @@ import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 const packages: ReadonlyMap<string, string> = new Map([
   ["memory", "@requeue/adapter-memory"],
   ["sqlite", "@requeue/adapter-sqlite"],
+  ["postgres", "@requeue/adapter-postgres"],
+  ["postgresql", "@requeue/adapter-postgres"],
   ["amqp", "@requeue/adapter-rabbitmq"],
   ["amqps", "@requeue/adapter-rabbitmq"],
   ["nsq", "@requeue/adapter-nsq"],

@@ -68,6 +68,10 @@ export interface DeliveryLife {
   back: Seen<"Back"> | undefined
   /** Index of the entry by which its connection or its lease is known to be lost; -1 if none. */
   disconnected: number
+  /** Index of its ack in a transaction; -1 if there is none. */
+  enlisted: number
+  /** Whether the broker has refused that ack. */
+  isRefused: boolean
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>
 }

@@ -20,6 +20,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const isAnother = before !== undefined && !hasName({ scenario }, life.copy)
     life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
     life.attempt.deliveries.push(life)
+    life.enlisted = Math.max(...life.attempt.deliveries.map(({ enlisted }) => enlisted))
   }
 
   const turn = (run: Run, given: Given): void => {
@@ -40,6 +41,16 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     life.attempt = attempt
     attempt.turns.push({ run, given, of: life })
     life.runs.push(run)
+  }
+
+  const enlist = ({ entry, index }: Seen<"Enlisted">): void => {
+    for (const each of entry.deliveries) {
+      // The core acks the delivery that has replaced this one.
+      for (const life of deliveries.get(each)?.attempt?.deliveries ?? []) {
+        life.enlisted = index
+        life.isRefused = entry.isRefused
+      }
+    }
   }
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
@@ -66,7 +77,11 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     // A broker with leases may report a message as removed, and deliver it again.
     const goesBack = tag === "Retry" || tag === "Release" || familyOf(scenario) === "lease"
     if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
+    // The message is done, by its transaction. If its lease was lost instead, its next delivery has nothing to do with this one.
+    const { enlisted, isRefused } = settling.of
+    const isLast = settling.attempt.deliveries.at(-1) === settling.of
+    if (settling.fate === "lost" && enlisted >= 0 && !isRefused && isLast) settling.attempt.isOver = true
   }
 
-  return { arrive, turn, ask, answer }
+  return { arrive, turn, enlist, ask, answer }
 }

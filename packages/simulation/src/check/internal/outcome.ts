@@ -65,7 +65,8 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   const isSame = attempt.deliveries.every((each) => !mayBeLost(each, settling))
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
   const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
-  return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
+  const mayBeDone = attempt.deliveries.some(({ enlisted }) => enlisted >= 0)
+  return isFailure && isQuiet && isSame && !isSuspect && !mayBeDone && begun.length <= version.immediate
 }
 
 /** The age of a message, unless a policy needs it. */
@@ -144,9 +145,16 @@ const allowedFor = (
   circumstances: Allowed.Circumstances,
   verdict: Verdict.Verdict,
   outcome: Outcome,
-  error: string | undefined
+  error: string | undefined,
+  isEnlisted: boolean
 ): ReadonlyArray<Allowed.Allowed> => {
   const { attempts, version } = circumstances
+  // After an ack in a transaction, the broker's answer to a failure shows whether that was committed.
+  if (isEnlisted) {
+    if (outcome === "open") return []
+    const isEnded = verdict.tag !== "retry" && outcome !== "interrupted"
+    if (isEnded || verdict.tag === "ack") return Allowed.thrown(circumstances, outcome === "threw" ? error : undefined)
+  }
   if (verdict.tag === "ack") return [{ tag: "Ack" }]
   if (verdict.tag === "retry") {
     // A retry whose delay may still be set waits for the end; the end of a message has no delay.
@@ -196,9 +204,10 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const circumstances = { version, attempts: attemptsOf(turn, attempt, settling), passed, age }
   const error = ended !== undefined && ended.index < settling.index ? ended.entry.error : undefined
   const outcomes = outcomesOf(turn, settling)
+  const isEnlisted = turn.of.enlisted >= 0 && turn.of.enlisted < settling.index
   const allowed: Array<Allowed.Allowed> = []
   for (const verdict of verdicts) {
-    for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error))
+    for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error, isEnlisted))
   }
   return allowed
 }

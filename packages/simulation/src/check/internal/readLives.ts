@@ -15,7 +15,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
   const { attempts, copies, copyOf, deliveries, handOut, keyOf, keys, processes, processOf } = registry
   const work = new Set<string>()
   const { back, store } = storing(registry, work)
-  const { answer, arrive, ask, turn } = attempting(registry)
+  const { answer, arrive, ask, enlist, turn } = attempting(registry)
   const runs: Array<Run> = []
   const byNumber = new Map<number, Run>()
   const lose = (index: number, lost: ReadonlyArray<Delivery>): void => {
@@ -32,6 +32,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
   let calm: Lives["calm"]
   let end: Lives["end"]
 
+  // Long, because each kind of fact has its line.
   history.forEach((entry, index) => {
     switch (entry._tag) {
       case "Sending":
@@ -85,6 +86,8 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         for (const given of entry.given) turn(run, given)
         return
       }
+      case "Enlisted":
+        return enlist({ index, entry })
       case "Called":
         return void byNumber.get(entry.run)?.calls.push({ index, at: entry.at, call: entry.call })
       case "Ended": {
@@ -104,6 +107,8 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "End":
         end = { index, entry }
         return
+      case "Committed":
+      case "Rebooted":
       case "NotSent":
       case "Health":
       case "Operates":

@@ -68,6 +68,8 @@ const newDelivery = (
   attempt: undefined,
   back: undefined,
   disconnected: -1,
+  enlisted: -1,
+  isRefused: false,
   runs: [],
   settlings: []
 })

@@ -64,6 +64,11 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const { at, delivery, due, key, why } = seen.entry
     const copy = copyOf(seen.entry.copy, key)
     copy.backs.push(seen)
+    if (why === "restart") {
+      // A power cut may undo the end of a copy, and ends all deliveries.
+      copy.gone = undefined
+      for (const each of copy.deliveries) each.back ??= seen
+    }
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)

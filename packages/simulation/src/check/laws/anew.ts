@@ -18,7 +18,7 @@ const nextOf = (life: DeliveryLife): DeliveryLife | undefined => {
  * A retry whose message was redelivered is over, whatever its answer: the message is run, and the retry is not requested again.
  */
 export const anew: Law = ({ deliveries, scenario }) =>
-  (familyOf(scenario) === "lease" ? [...deliveries.values()] : []).flatMap((life) => {
+  (["lease", "store"].includes(familyOf(scenario)) ? [...deliveries.values()] : []).flatMap((life) => {
     const { copy, process, settlings } = life
     const next = nextOf(life)
     const body = copy.message.plan?.body

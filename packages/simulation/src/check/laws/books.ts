@@ -11,7 +11,12 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
   switch (entry.why) {
     case "settled":
       return settledFault(lives, copy, index)
+    // The law of transactions.
+    case "transaction":
+      return undefined
     case "forgotten":
+      // The law of durability.
+      if (familyOf(scenario) === "store") return undefined
       return familyOf(scenario) === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
     case "backstop": {
       // The broker moves it in one step; the order of the two facts does not matter.

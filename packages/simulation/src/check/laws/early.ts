@@ -2,6 +2,7 @@ import { familyOf } from "../../Scenario.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
+import type { Violation } from "../Violation.ts"
 
 /**
  * Milliseconds by which a handler may be early because clocks differ: the running process's clock is ahead, or the clock that
@@ -37,8 +38,25 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
 const isCapped = ({ scenario }: Lives, { copy }: Attempt): boolean =>
   familyOf(scenario) === "lossy" && scenario.refusals.some(({ key }) => key === copy.message.key)
 
+/** A copy in a file that is due before its delay is over, if the clock that wrote it is steady. The core would wait. */
+const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation> =>
+  (familyOf(scenario) === "store" ? [...copies.values()] : []).flatMap(({ message, parent, stored }) => {
+    if (stored === undefined || !work.has(stored.entry.queue)) return []
+    const { at, due, process } = stored.entry
+    const settling = parent?.settlings.findLast(({ index }) => index < stored.index)
+    const sending = parent === undefined && process === "sender" ? message.sending?.entry.earliest : undefined
+    const { jumps = [], speed = 1 } = parent?.process.plan?.clock ?? {}
+    const expected = settling === undefined ? sending : settling.at + settling.asked.delay
+    const isSteady = jumps.length === 0 && speed === 1
+    if (expected === undefined || !isSteady || due >= expected - 2 * slack) return []
+    const what = `A copy is due at ${Math.round(due)} ms; expected ${Math.round(expected)} ms, as was asked.`
+    return [violation("early", at, { key: message.key }, what, [settling?.index, stored.index])]
+  })
+
 /** No handler begins before the time of its send or retry. */
-export const early: Law = (lives) =>
+export const early: Law = (lives) => [...storedEarly(lives), ...begunEarly(lives)]
+
+const begunEarly: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
     const known = attempt.prior?.decided

@@ -38,6 +38,8 @@ const resolutionOf = (scenario: Scenario): number => {
       return 1000
     case "lossy":
       return 5200
+    case "store":
+      return 1
   }
 }
 

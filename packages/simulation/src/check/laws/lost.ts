@@ -2,9 +2,12 @@ import { describe } from "../internal/Allowed.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, Lives } from "../internal/Lives.ts"
 
-/** Index since which a process knows that a delivery is lost; -1 if it does not. */
-const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
-  if (disconnected >= 0) return disconnected
+/**
+ * Index since which a process knows that a delivery is lost; -1 if it does not. After an ack in a transaction, only the answer to a
+ * settlement shows that.
+ */
+const lostSince = ({ disconnected, enlisted, settlings }: DeliveryLife): number => {
+  if (disconnected >= 0 && enlisted < 0) return disconnected
   return settlings.find(({ fate }) => fate === "lost")?.answer ?? -1
 }
 

@@ -98,7 +98,7 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
     return `moved ${count} letters; expected ${what.limit} at most`
   }
-  const present = familyOf(lives.scenario) === "push" ? presentAt(lives, job) : Infinity
+  const present = ["push", "store"].includes(familyOf(lives.scenario)) ? presentAt(lives, job) : Infinity
   return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
 }
 

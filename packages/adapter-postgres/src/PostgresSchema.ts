@@ -1,0 +1,79 @@
+/**
+ * The tables of a PostgreSQL broker as SQL, for those whose programs may not create them.
+ *
+ * @example
+ * ```ts
+ * import { PostgresSchema } from "@requeue/adapter-postgres"
+ *
+ * PostgresSchema.sql("requeue").includes('CREATE TABLE "requeue".message') // => true
+ * ```
+ */
+
+/** Quotes a name for SQL. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * The steps from each version to the next; a schema's version is the number of steps that it has. Only add steps, and only such
+ * as running processes of the version before can work with: they check the version only when they start.
+ *
+ * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds of the server.
+ * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
+ * - `token`: grows with each lease and each settlement. A settlement with an older one does nothing.
+ * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ *
+ * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of
+ * other collations changes with the operating system, which damages indices.
+ *
+ * A claim and an ack leave a dead row each. Autovacuum must remove them by number, not by the share of a table whose size is that of
+ * the backlog: with the default, a backlog of 10 million rows would collect two million dead ones first. No `fillfactor`: a claim
+ * changes a column of two indices, so no update is HOT.
+ */
+const steps: ReadonlyArray<(schema: string) => string> = [
+  (schema) => `CREATE TABLE ${schema}.queue (name text COLLATE "C" PRIMARY KEY);
+CREATE TABLE ${schema}.message (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  queue text COLLATE "C" NOT NULL,
+  at bigint NOT NULL DEFAULT floor(extract(epoch FROM statement_timestamp()) * 1000),
+  leased bigint NOT NULL DEFAULT 0,
+  token integer NOT NULL DEFAULT 0,
+  deliveries integer NOT NULL DEFAULT 0,
+  metadata text,
+  headers text,
+  body bytea NOT NULL,
+  CHECK (least(at, leased, token, deliveries) >= 0 AND greatest(seq, at, leased) < 9007199254740991)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_scale_factor = 0.5, toast.autovacuum_vacuum_scale_factor = 0,
+  toast.autovacuum_vacuum_threshold = 20000, toast.autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX message_ready ON ${schema}.message (queue, at, seq) WHERE leased = 0;
+CREATE INDEX message_leased ON ${schema}.message (leased) WHERE leased > 0;`
+]
+
+/** The version that this adapter needs. */
+export const version = steps.length
+
+/** The statements that create a schema, or migrate one from an older version. They are meant for one transaction. */
+export const migration = (schema: string, from = 0): string => {
+  const name = quoted(schema)
+  const first = `CREATE SCHEMA IF NOT EXISTS ${name};
+CREATE TABLE ${name}.version (version integer NOT NULL, id uuid NOT NULL DEFAULT gen_random_uuid());
+INSERT INTO ${name}.version (version) VALUES (0);`
+  return [
+    ...(from === 0 ? [first] : []),
+    ...steps.slice(from).map((step) => step(name)),
+    `UPDATE ${name}.version SET version = ${version};`
+  ].join("\n")
+}
+
+/** Returns the SQL that creates the tables, for an administrator. `role` gets the permissions of a program. Default: none gets them. */
+export const sql = (schema = "requeue", role?: string): string => {
+  const name = quoted(schema)
+  const grants = (to: string) => `
+GRANT USAGE ON SCHEMA ${name} TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.message TO ${to};
+GRANT SELECT, INSERT ON ${name}.queue TO ${to};
+GRANT SELECT ON ${name}.version TO ${to};`
+  return `BEGIN;
+${migration(schema)}${role === undefined ? "" : grants(quoted(role))}
+COMMIT;
+`
+}

@@ -1,0 +1,15 @@
+/** Creates queues, outside of any transaction of a program: others would wait for its end. */
+import type { BrokerError } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type { Context } from "../toBrokerError.ts"
+import type { Store } from "./store.ts"
+
+/** Creates missing queues. */
+export const declare = (
+  queues: ReadonlyArray<string>,
+  context: Context,
+  { declareAll }: Store
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.callback((resume) =>
+    declareAll(queues, 1, context, (error) => resume(error === undefined ? Effect.void : Effect.fail(error)))
+  )

@@ -1,0 +1,80 @@
+/** Checks the tables when a broker opens, and creates or migrates them under an advisory lock. */
+import { BrokerError } from "@requeue/core/port"
+import type { Settings } from "../../PostgresOptions.ts"
+import * as PostgresSchema from "../../PostgresSchema.ts"
+import type { Session } from "../client.ts"
+import type { Statements } from "../statements.ts"
+
+/** A schema with the tables of this adapter. */
+export interface Checked {
+  readonly version: number
+  /** Differs from that of any other schema, also of one with the same name that was there before. */
+  readonly id: string
+}
+
+const misconfigured = (detail: string, remedy: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "postgres",
+    operation: "open",
+    reason: "ConnectionFailed",
+    detail,
+    remedy,
+    isMisconfigured: true
+  })
+
+/** Returns the version of a schema; `undefined`: it has no tables. */
+export const read = async (
+  session: Pick<Session, "query">,
+  statements: Statements,
+  schema: string
+): Promise<Checked | undefined> => {
+  const [exists] = await session.query(statements.hasVersion, [schema])
+  if (exists?.[0] !== true) return undefined
+  const [row] = await session.query(statements.version, [])
+  return { version: Number(row?.[0] ?? 0), id: String(row?.[1]) }
+}
+
+const tooNew = (schema: string, version: number): BrokerError.BrokerError =>
+  misconfigured(
+    `the schema ${schema} has version ${version} of Requeue's tables, and this adapter supports ${PostgresSchema.version}`,
+    "Install the version of @requeue/adapter-postgres that migrated the schema, or a newer one"
+  )
+
+const tooOld = (schema: string, found: Checked | undefined): BrokerError.BrokerError =>
+  misconfigured(
+    found === undefined
+      ? `the schema ${schema} has no tables of Requeue`
+      : `the schema ${schema} has version ${found.version} of Requeue's tables, and this adapter needs ${PostgresSchema.version}`,
+    "Run requeue create with a role that may create tables, or run the SQL of PostgresSchema.sql()"
+  )
+
+/** Creates or migrates the tables in one transaction. Of several processes, one does it, and the others wait. */
+const migrate = async (session: Session, statements: Statements, schema: string): Promise<Checked> => {
+  await session.run("BEGIN")
+  try {
+    await session.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`requeue ${schema}`])
+    const found = await read(session, statements, schema)
+    if ((found?.version ?? 0) < PostgresSchema.version) {
+      await session.run(PostgresSchema.migration(schema, found?.version))
+    }
+    const checked = await read(session, statements, schema)
+    await session.run("COMMIT")
+    return checked!
+  } catch (error) {
+    await session.run("ROLLBACK").catch(() => session.destroy())
+    throw error
+  }
+}
+
+/** Returns the schema, or fails if it is missing and must not be created, or is that of another version. */
+export const check = async (
+  session: Session,
+  statements: Statements,
+  { create, schema }: Pick<Settings, "create" | "schema">
+): Promise<Checked> => {
+  const found = await read(session, statements, schema)
+  if (found !== undefined && found.version > PostgresSchema.version) throw tooNew(schema, found.version)
+  if (found?.version === PostgresSchema.version) return found
+  if (!create) throw tooOld(schema, found)
+  return migrate(session, statements, schema)
+}

@@ -1,0 +1,89 @@
+/** Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this database. */
+import { BrokerError, OptionKind } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type { Row, Value } from "../client.ts"
+import { type Context, stateOf, toBrokerError } from "../toBrokerError.ts"
+import * as Executor from "./executor.ts"
+import type { Store } from "./store.ts"
+
+/** Runs a statement. */
+export type Run = (
+  text: string,
+  values: ReadonlyArray<Value>
+) => Effect.Effect<ReadonlyArray<Row>, BrokerError.BrokerError>
+
+/** The error of a value that is not an open transaction of the database. */
+const unsupported = (context: Context, detail: string, remedy: string, cause?: unknown): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "postgres", reason: "Unsupported", ...context, detail, remedy, cause })
+
+const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
+  unsupported(
+    context,
+    `expected a connection of pg in a transaction, got ${OptionKind.show(value)}`,
+    "Pass the client of pg, or of a pool's connect(), on which BEGIN was run"
+  )
+
+const ended = (context: Context, cause: unknown): BrokerError.BrokerError =>
+  unsupported(context, "no transaction is open", "Begin it before, end it after, and await every call", cause)
+
+const aborted = (context: Context, cause: unknown): BrokerError.BrokerError =>
+  unsupported(
+    context,
+    "a statement of the transaction has failed, and it can only be rolled back",
+    "Roll it back, and throw the error of that statement",
+    cause
+  )
+
+const elsewhere = (context: Context, cause?: unknown): BrokerError.BrokerError =>
+  unsupported(
+    context,
+    "the transaction is of another database than the queues",
+    "Pass a connection to the database of the broker's URL",
+    cause
+  )
+
+/** From an error of the statement that enters the transaction. */
+const refusal = (context: Context, cause: unknown): BrokerError.BrokerError => {
+  switch (stateOf(cause)) {
+    case "25P01":
+      return ended(context, cause)
+    case "25P02":
+      return aborted(context, cause)
+    case "3F000":
+    case "42P01":
+      return elsewhere(context, cause)
+    default:
+      return toBrokerError(cause, context)
+  }
+}
+
+/**
+ * Returns what runs statements in a transaction. It locks the table as the statements after it do: the server refuses that outside of
+ * a transaction.
+ */
+export const open = (
+  transaction: unknown,
+  context: Context,
+  store: Store
+): Effect.Effect<Run, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const executor = Executor.of(transaction)
+    if (executor === undefined) return yield* unknown(context, transaction)
+    const { statements } = store
+    yield* Effect.tryPromise({
+      try: () => executor.run(statements.enter),
+      catch: (cause) => refusal(context, cause)
+    })
+    const run: Run = (text, values) =>
+      Effect.tryPromise({
+        try: () => executor.query(text, values),
+        catch: (cause) => toBrokerError(cause, context)
+      })
+    if (!store.checked.has(executor.connection)) {
+      const found = yield* run(statements.identity, [])
+      const ours = yield* store.read(context, (session) => session.query(statements.identity, []))
+      if (String(found[0]) !== String(ours[0])) return yield* elsewhere(context)
+      store.checked.add(executor.connection)
+    }
+    return run
+  })

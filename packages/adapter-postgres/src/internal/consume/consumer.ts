@@ -1,0 +1,141 @@
+/** A consumer: leases messages while it has credit, and sleeps until there can be more. MUST 5 and 8. */
+import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
+import * as Pace from "../connect/pace.ts"
+import type { Store } from "../connect/store.ts"
+import { type StoredRow, toRow } from "../rows.ts"
+import * as Cursor from "./cursor.ts"
+import { deliver, type Receipt } from "./receipt.ts"
+
+/** The most messages of one claim. */
+const maxClaim = 100
+
+export interface Consumer {
+  readonly credit: (limit: number) => void
+  /** The deliveries that use credit: they are not settled, and their leases have not ended. */
+  readonly held: Set<Receipt>
+  /** Leases more, if there is credit. */
+  readonly refill: () => void
+  /** Stops. `done` is called when no claim runs any more; deliveries stay held. */
+  readonly close: (done: () => void) => void
+}
+
+interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> {
+  readonly store: Store
+  /** Called when an attempt to lease messages has failed, or has succeeded. */
+  readonly onOutcome: (error: BrokerError.BrokerError | undefined) => void
+}
+
+// Long, because its functions share the credit.
+export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
+  const { gather, lanes, onWake, settings, statements, timers } = store
+  const held = new Set<Receipt>()
+  const cursor = Cursor.make()
+  let limit = 0
+  let isOpen = true
+  let onClosed = (): void => undefined
+  let isClaiming = false
+  /** Whether more may have come since the running claim began. */
+  let isStale = false
+  let timer: Timers.Timer | undefined
+  /** No lease of a held delivery ends before, in monotonic milliseconds. */
+  let firstEnd = Number.POSITIVE_INFINITY
+
+  const lease = gather<number, ReadonlyArray<StoredRow>>(lanes.claim, 0, async (session, [wanted]) => {
+    const { at, seq } = cursor.start(timers.now())
+    const rows = (await session.query(statements.claim, [queue, at, seq, wanted!, settings.lease, 1])).map(toRow)
+    cursor.claimed(rows.at(-1), timers.now())
+    return [rows]
+  })
+
+  /** Returns in how many milliseconds the next message is due. A queue that was deleted is created again. */
+  const next = gather<void, number>(lanes.claim, 0, async (session) => {
+    const [row] = await session.query(statements.next, [queue])
+    if (row?.[1] !== true) await session.query(statements.declare, [[queue]])
+    return [Number(row?.[0] ?? Number.POSITIVE_INFINITY)]
+  })
+
+  /** Frees the credit of deliveries whose leases have ended: another consumer may have the messages. */
+  const forgetLost = (time: number): void => {
+    if (time < firstEnd) return
+    firstEnd = Number.POSITIVE_INFINITY
+    for (const receipt of held) {
+      if (receipt.until <= time) held.delete(receipt)
+      else firstEnd = Math.min(firstEnd, receipt.until)
+    }
+  }
+
+  const sleep = (millis: number): void => {
+    timers.cancel(timer)
+    if (isOpen) timer = timers.after(Math.max(0, Math.min(millis, Pace.shortest)), refill)
+  }
+
+  const refill = (): void => {
+    isStale = true
+    if (!isClaiming && isOpen) claim()
+  }
+
+  const wake = (): void => {
+    if (held.size < limit) refill()
+  }
+
+  const accept = (rows: ReadonlyArray<StoredRow>, until: number): void => {
+    const leased: ReadonlyArray<Delivery.Delivery & { readonly receipt: Receipt }> = rows.map((row) =>
+      deliver(row, until, store)
+    )
+    for (const { receipt } of leased) held.add(receipt)
+    if (leased.length > 0) firstEnd = Math.min(firstEnd, until)
+    for (const delivery of leased) {
+      if (!isOpen) return
+      delivery.receipt.isSeen = true
+      onDelivery(delivery)
+    }
+  }
+
+  const claim = (): void => {
+    const began = timers.now()
+    forgetLost(began)
+    const wanted = Math.min(maxClaim, limit - held.size)
+    if (wanted <= 0) return sleep(Number.POSITIVE_INFINITY)
+    isClaiming = true
+    isStale = false
+    lease(wanted, 1, { operation: "receive", queue }, (error, rows = []) => {
+      isClaiming = false
+      onOutcome(error)
+      accept(rows, began + settings.lease)
+      if (!isOpen) return onClosed()
+      if (error !== undefined) return sleep(Number.POSITIVE_INFINITY)
+      // Without credit, the end of a lease gives some.
+      sleep(Number.POSITIVE_INFINITY)
+      if (rows.length === wanted || isStale) return wake()
+      isClaiming = true
+      next(undefined, 1, { operation: "receive", queue }, (_, due = Number.POSITIVE_INFINITY) => {
+        isClaiming = false
+        if (!isOpen) return onClosed()
+        sleep(due)
+        if (isStale) wake()
+      })
+    })
+  }
+
+  const unlisten = onWake(queue, (from) => {
+    cursor.lower(from)
+    wake()
+  })
+
+  return {
+    held,
+    refill: wake,
+    credit: (credit) => {
+      limit = isOpen ? credit : 0
+      wake()
+    },
+    close: (done) => {
+      isOpen = false
+      limit = 0
+      unlisten()
+      timers.cancel(timer)
+      if (isClaiming) onClosed = done
+      else done()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Where the next claim begins: after the last message that was claimed. In front of it, the index has the entries of removed messages,
+ * and while any transaction of the server stays open, those that were removed since it began are read again by each scan.
+ *
+ * A message may come before the cursor: its transaction committed late, its lease ended, or another process returned it. The process that
+ * did so lowers the cursors of the others, and every second a claim begins at the start.
+ */
+import * as Pace from "../connect/pace.ts"
+import type { Position } from "../rows.ts"
+
+export interface Cursor {
+  /** Returns the position after which a claim begins. `now` is in monotonic milliseconds. */
+  readonly start: (now: number) => Position
+  /** Records a claim. `last` is the last message that it found. */
+  readonly claimed: (last: Position | undefined, now: number) => void
+  /** Includes messages that are due at this time or later; `undefined`: all. */
+  readonly lower: (from: number | undefined) => void
+}
+
+const before = (at: number): Position => ({ at: at - 1, seq: Number.MAX_SAFE_INTEGER })
+
+/** Before all messages. */
+const beginning = before(0)
+
+export const make = (): Cursor => {
+  let position = beginning
+  /** When a claim begins at the start. */
+  let dueAt = Number.NEGATIVE_INFINITY
+  /** When the running claim began, if at the start. */
+  let began: number | undefined
+  /** The lowest that the cursor was set to since the running claim began, which perhaps does not see the message. */
+  let lowest = Number.POSITIVE_INFINITY
+  return {
+    start: (now) => {
+      began = now >= dueAt ? now : undefined
+      lowest = Number.POSITIVE_INFINITY
+      return began === undefined ? position : beginning
+    },
+    claimed: (last, now) => {
+      if (began !== undefined) dueAt = now + Pace.pause(now - began)
+      if (last !== undefined) position = last.at < lowest ? last : before(lowest)
+    },
+    lower: (from = 0) => {
+      lowest = Math.min(lowest, from)
+      if (from <= position.at) position = before(from)
+    }
+  }
+}

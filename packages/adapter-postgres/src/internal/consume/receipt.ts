@@ -1,0 +1,35 @@
+/** The adapter's handle for settling a delivery. */
+import type { Delivery } from "@requeue/core/port"
+import type { Store } from "../connect/store.ts"
+import type { Handle, Position, StoredRow } from "../rows.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+export interface Receipt extends Handle, Position {
+  /** Names the copy, see `identify`: a retry is another copy of the same row. */
+  readonly copy: string
+  /** When its lease ends at the earliest, in monotonic milliseconds. */
+  until: number
+  /** Whether the core got the delivery, which otherwise does not count. */
+  isSeen: boolean
+  /** Whether a settlement is under way, or has ended. */
+  isTaken: boolean
+  /** Whether the answer to a settlement was lost: it may have happened. */
+  isUncertain: boolean
+}
+
+export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // `deliver` made it.
+
+/** Returns a delivery of a leased row. */
+export const deliver = (
+  row: StoredRow,
+  until: number,
+  { id }: Pick<Store, "id">
+): Delivery.Delivery & { readonly receipt: Receipt } => {
+  const delivery = toDelivery(row)
+  const { at, seq, token } = row
+  const copy = `${id}.${seq}.${delivery.metadata.attempts}`
+  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false, isUncertain: false } }
+}
+
+/** Names a delivered copy. */
+export const identify = (delivery: Delivery.Delivery): string => receiptOf(delivery).copy

@@ -1,0 +1,57 @@
+/** The operators' view of a queue. */
+import { Backlog, type Broker, type BrokerError, Metadata } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type { Session } from "../client.ts"
+import type { Store } from "../connect/store.ts"
+import { toDelivery } from "../consume/toDelivery.ts"
+import { toRow } from "../rows.ts"
+import type { Changes } from "../settle/changes.ts"
+import type { Statements } from "../statements.ts"
+import { open } from "./browse.ts"
+
+/** The most messages of one statement. */
+const maxPurge = 1000
+
+const countsOf = async (session: Session, queue: string, statements: Statements) => {
+  const [row = []] = await session.query(statements.count, [queue])
+  const [ready, inFlight, delayed] = row.map(Number)
+  return { ready, inFlight, delayed, ...(row[3] === true ? {} : { isMissing: true }) }
+}
+
+const backlogOf = async (session: Session, queue: string, { now, statements }: Store): Promise<Backlog.Backlog> => {
+  const [first] = await session.query(statements.oldest, [queue])
+  const published = first && Metadata.publishedAt(toDelivery(toRow(first)).metadata)
+  const delays = await session.query(statements.delays, [queue])
+  return {
+    ...(await countsOf(session, queue, statements)),
+    backoff: Backlog.group(delays.map(([delay]) => Number(delay))),
+    undelivered: 0,
+    oldest: published === undefined ? 0 : Math.max(0, now() - published),
+    consumers: undefined,
+    remarks: { consumers: "a table does not record its consumers" }
+  }
+}
+
+/** Removes messages in several statements, none of which takes long. */
+const purge = (queue: string, store: Store): Effect.Effect<number, BrokerError.BrokerError> =>
+  Effect.flatMap(
+    store.read({ operation: "purge", queue }, async (session) => {
+      const rows = await session.query(store.statements.purge, [queue, maxPurge])
+      return rows.length
+    }),
+    (removed) =>
+      removed < maxPurge ? Effect.succeed(removed) : Effect.map(purge(queue, store), (others) => removed + others)
+  )
+
+export const make = (store: Store, changes: Changes): Broker.Admin => {
+  const { read, statements } = store
+  return {
+    counts: (queue) => read({ operation: "counts", queue }, (session) => countsOf(session, queue, statements)),
+    backlog: ({ queue }) => read({ operation: "counts", queue }, (session) => backlogOf(session, queue, store)),
+    names: read({ operation: "names" }, async (session) =>
+      (await session.query(statements.names, [])).map(([name]) => String(name))
+    ),
+    purge: (queue) => purge(queue, store),
+    browse: (options) => open(options, store, changes)
+  }
+}

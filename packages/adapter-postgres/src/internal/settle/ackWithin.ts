@@ -1,0 +1,19 @@
+/** Acks in a program's own transaction: a fenced delete. */
+import type { Broker } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import type { Store } from "../connect/store.ts"
+import * as Within from "../connect/within.ts"
+import { receiptOf } from "../consume/receipt.ts"
+import { handles } from "../rows.ts"
+import { leaseLost } from "../toBrokerError.ts"
+
+/** Returns the `ackWithin` of a consumer. */
+export const make =
+  (queue: string, store: Store): NonNullable<Broker.Subscription["ackWithin"]> =>
+  (transaction, deliveries) =>
+    Effect.gen(function* () {
+      const context = { operation: "within", queue }
+      const run = yield* Within.open(transaction, context, store)
+      const removed = yield* run(store.statements.ack, handles(deliveries.map(receiptOf)))
+      if (removed.length < deliveries.length) return yield* leaseLost(context)
+    })

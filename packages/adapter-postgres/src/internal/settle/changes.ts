@@ -1,0 +1,69 @@
+/** The changes of delivered messages: those of one turn of the event loop in one statement of each kind. */
+import type { BrokerError } from "@requeue/core/port"
+import type { Row, Session, Value } from "../client.ts"
+import type { Add } from "../connect/gather.ts"
+import type { Store } from "../connect/store.ts"
+import { type Handle, handles } from "../rows.ts"
+import { type Context, leaseLost, locked, stateOf } from "../toBrokerError.ts"
+import type { Replacement } from "./toCommand.ts"
+
+/**
+ * When a changed message is due, in epoch milliseconds of the server, and 0 of one that was removed. `locked`: another transaction has it, and nothing happened.
+ * `lost`: the delivery no longer holds it.
+ */
+export type Outcome = number | "locked" | "lost"
+
+/** Returns the error of a message that was not changed. */
+export const problemOf = (outcome: Outcome | undefined, context: Context): BrokerError.BrokerError | undefined =>
+  outcome === "locked" ? locked(context) : outcome === "lost" ? leaseLost(context) : undefined
+
+export interface Changes {
+  readonly remove: Add<Handle, Outcome>
+  /** Removes a message that may be removed already. */
+  readonly removeAgain: Add<Handle, Outcome>
+  /** Returns a message to its place. `uncounted`: how many deliveries do not count. */
+  readonly giveBack: Add<Handle & { readonly uncounted: 0 | 1 }, Outcome>
+  readonly replace: Add<Handle & Replacement, Outcome>
+  /** Renews a lease. */
+  readonly extend: Add<Handle, Outcome>
+  /** Removes a message that is still delayed. */
+  readonly removeDelayed: Add<Handle, Outcome>
+}
+
+/** The most messages of one statement. */
+const maxChange = 500
+
+/** The SQLSTATE of a lock that another transaction has for too long. */
+const lockNotAvailable = "55P03"
+
+const outcomes = (rows: ReadonlyArray<Row>): ReadonlyArray<Outcome> =>
+  rows.map(([at, isPresent]) => (at !== null ? Number(at) : isPresent === true ? "locked" : "lost"))
+
+export const make = ({ gather, lanes, settings, statements }: Store): Changes => {
+  const change = <I extends Handle>(statement: string, values: (items: ReadonlyArray<I>) => ReadonlyArray<Value>) =>
+    gather<I, Outcome>(lanes.settle, maxChange, async (session: Session, items) => {
+      const rows = await session.query(statement, [...handles(items), ...values(items)])
+      return outcomes(rows)
+    })
+  return {
+    remove: gather<Handle, Outcome>(lanes.settle, maxChange, async (session, items) => {
+      try {
+        const rows = await session.query(statements.removeUnlocked, handles(items))
+        const removed = new Set(rows.map(([seq]) => seq))
+        return items.map(({ seq }) => (removed.has(seq) ? 0 : "lost"))
+      } catch (cause) {
+        if (stateOf(cause) !== lockNotAvailable) throw cause
+        return outcomes(await session.query(statements.remove, handles(items)))
+      }
+    }),
+    removeAgain: change(statements.removeAgain, () => []),
+    giveBack: change(statements.giveBack, (items) => [items.map(({ uncounted }) => uncounted)]),
+    replace: change(statements.replace, (items) => [
+      items.map(({ queue }) => queue),
+      items.map(({ delay }) => delay),
+      items.map(({ metadata }) => metadata)
+    ]),
+    extend: change(statements.extend, () => [settings.lease]),
+    removeDelayed: change(statements.removeDelayed, () => [])
+  }
+}

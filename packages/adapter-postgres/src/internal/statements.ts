@@ -1,0 +1,184 @@
+/**
+ * The statements of the adapter. Each is one transaction, and works on any connection: a pooler such as pgbouncer may give each to
+ * another one.
+ *
+ * - Times are epoch milliseconds of the server, so the clocks of the clients do not matter.
+ * - No statement waits for a row that another transaction has locked: that transaction may be a program's, and stay open.
+ * - Rows to change are found by `seq = ANY(ARRAY(…))`, for which the planner always uses the primary key.
+ */
+import { quoted } from "../PostgresSchema.ts"
+
+/** The time of the statement, with fractions. */
+const exact = "(extract(epoch FROM statement_timestamp()) * 1000)"
+const now = `floor(${exact})::bigint`
+
+/** When a message is due after a delay: never early, and at once without one. */
+const dueAfter = (delay: string): string =>
+  `(CASE WHEN ${delay} = 0 THEN ${now} ELSE ceil(${exact} + ${delay})::bigint END)`
+
+/** Skips the wait for the disk in this transaction: a crash then only redelivers messages. */
+const unsynced = "(SELECT set_config('synchronous_commit', 'off', true))"
+
+/** Waits for the disk in this transaction, even if the server does not by default. */
+const synced =
+  "(SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off')"
+
+/** The columns of a `StoredRow`. */
+const columns = "seq, token, deliveries, at, metadata, headers, body"
+
+export type Statements = ReturnType<typeof make>
+
+// Long, because it is a list.
+export const make = (schema: string) => {
+  const message = `${quoted(schema)}.message`
+  const queue = `${quoted(schema)}.queue`
+  const version = `${quoted(schema)}.version`
+  const counted = (where: string): string => `(SELECT count(*) FROM ${message} WHERE queue = $1 AND ${where})`
+  const created = (names: string): string =>
+    `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
+
+  /**
+   * $1 names of queues, $2 whether each may be created; the messages: $3 index of the queue, $4 delay, $5 metadata, $6 headers, $7
+   * length of the body; $8 all bodies. Returns for each queue whether it is missing, and when its first message is due.
+   */
+  const publish = (durability: string): string => `
+      WITH target AS MATERIALIZED (
+        SELECT t.i, t.name, t.may, q.name IS NOT NULL AS present
+        FROM unnest($1::text[], $2::boolean[]) WITH ORDINALITY AS t(name, may, i) LEFT JOIN ${queue} q ON q.name = t.name
+      ), made AS (${created("target WHERE may AND NOT present")}),
+      added AS (
+        INSERT INTO ${message} (queue, at, metadata, headers, body)
+        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($8::bytea, m.start::int, m.size)
+        FROM (
+          SELECT *, 1 + sum(size) OVER (ORDER BY i) - size AS start
+          FROM unnest($3::int[], $4::float8[], $5::text[], $6::text[], $7::int[])
+            WITH ORDINALITY AS u(target, delay, metadata, headers, size, i)
+        ) m JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
+        RETURNING queue, at
+      )
+      SELECT NOT t.may AND NOT t.present, (SELECT min(at) FROM added a WHERE a.queue = t.name), ${durability}
+      FROM target t ORDER BY t.i`
+
+  /**
+   * Changes delivered messages, whose handles are the arrays $1 and $2. Returns for each handle when its message
+   * is due now, or NULL for one that was not changed, and whether it is still there because another transaction has it locked.
+   * `former` finds one that was changed before.
+   */
+  const settle = (change: string, { more = "", isSynced = false, others = "", former = "NULL" } = {}): string => `
+    WITH handle AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::int[]${more}) WITH ORDINALITY AS h(seq, token${others}, i)),
+    held AS MATERIALIZED (
+      SELECT m.seq FROM ${message} m JOIN handle h ON m.seq = h.seq AND m.token = h.token FOR UPDATE OF m SKIP LOCKED
+    ), ${change}
+    SELECT coalesce(c.at, ${former}), c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
+      ${isSynced ? synced : unsynced}
+    FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
+  /** A copy that an attempt without an answer has stored: it has the next token. After another consumer, it would have deliveries. */
+  const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
+  const removed = `CASE WHEN NOT EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq) THEN 0 END`
+  const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
+  const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at`
+
+  return {
+    publish: publish(synced),
+    /** In a program's transaction. */
+    publishWithin: publish("NULL"),
+    /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
+    claim: `
+      WITH due AS MATERIALIZED (
+        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
+        ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
+      ), taken AS (
+        UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = token + 1, deliveries = deliveries + $6::int
+        WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING ${columns}
+      )
+      SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`,
+    /** $1 queue. Returns in how many milliseconds its next delayed message is due, and whether it exists. */
+    next: `
+      SELECT (SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now} ORDER BY at, seq LIMIT 1),
+        EXISTS (SELECT FROM ${queue} WHERE name = $1)`,
+    /** Ends up to $1 leases that are over. Returns the queues, and when their messages were due. */
+    expire: `
+      WITH over AS MATERIALIZED (
+        SELECT seq FROM ${message} WHERE leased > 0 AND leased <= ${now} ORDER BY leased LIMIT $1 FOR UPDATE SKIP LOCKED
+      )
+      UPDATE ${message} SET leased = 0 WHERE seq = ANY(ARRAY(SELECT seq FROM over)) RETURNING queue, at, ${unsynced}`,
+    /**
+     * $1 and $2 handles. Returns those that were removed. Fails if another transaction has locked one: it takes half of the time of
+     * `remove`, which finds these out.
+     */
+    removeUnlocked: `
+      WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', '10', true), ${unsynced}),
+      handle AS MATERIALIZED (SELECT h.* FROM setting, unnest($1::bigint[], $2::int[]) AS h(seq, token)),
+      changed AS (DELETE FROM ${message} m USING handle h WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq)
+      SELECT seq FROM changed`,
+    remove: settle(`changed AS (${deleted})`),
+    removeAgain: settle(`changed AS (${deleted})`, { former: removed }),
+    /** $3 how many deliveries of each do not count. */
+    giveBack: settle(
+      `changed AS (
+        UPDATE ${message} m SET leased = 0, token = m.token + 1, deliveries = deliveries - h.uncounted
+        FROM handle h WHERE m.${areHeld} AND m.seq = h.seq RETURNING m.seq, m.at
+      )`,
+      { more: ", $3::int[]", others: ", uncounted" }
+    ),
+    /** $3 lease. */
+    extend: settle(
+      `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`
+    ),
+    /** $3 queue, $4 delay and $5 metadata of each copy. */
+    replace: settle(
+      `made AS (${created(`(SELECT DISTINCT queue AS name FROM handle EXCEPT SELECT name FROM ${queue}) missing`)}),
+      changed AS (
+        UPDATE ${message} m SET queue = h.queue, at = ${dueAfter("h.delay")}, metadata = h.metadata, leased = 0, deliveries = 0,
+          token = m.token + 1
+        FROM handle h WHERE m.${areHeld} AND m.seq = h.seq RETURNING m.seq, m.at
+      )`,
+      {
+        more: ", $3::text[], $4::float8[], $5::text[]",
+        others: ", queue, delay, metadata",
+        isSynced: true,
+        former: replaced
+      }
+    ),
+    /** $1 names. */
+    declare: created(`(SELECT DISTINCT name FROM unnest($1::text[]) name EXCEPT SELECT name FROM ${queue}) missing`),
+    /** $1 names. Returns those of queues that exist. */
+    exist: `SELECT name FROM ${queue} WHERE name = ANY($1::text[])`,
+    names: `SELECT name FROM ${queue} ORDER BY name`,
+    /** $1 queue. A lease that is over makes its message ready. Four scans of indices, because the table also has all other queues. */
+    count: `
+      SELECT ${counted(`leased = 0 AND at <= ${now}`)} + ${counted(`leased > 0 AND leased <= ${now}`)},
+        ${counted(`leased > 0 AND leased > ${now}`)}, ${counted(`leased = 0 AND at > ${now}`)},
+        EXISTS (SELECT FROM ${queue} WHERE name = $1)`,
+    /** $1 queue. Returns in how many milliseconds each delayed message is due. */
+    delays: `SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now}`,
+    /** $1 queue. */
+    oldest: `SELECT ${columns} FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq LIMIT 1`,
+    /** $1 queue, $2 limit. */
+    purge: `
+      WITH batch AS MATERIALIZED (SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2 FOR UPDATE SKIP LOCKED)
+      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM batch)) RETURNING seq`,
+    /** $1 queue, $2 and $3 the position after which to begin, $4 limit. */
+    delayed: `
+      SELECT ${columns} FROM ${message}
+      WHERE queue = $1 AND leased = 0 AND at > ${now} AND (at, seq) > ($2::bigint, $3::bigint) ORDER BY at, seq LIMIT $4`,
+    /** $1 and $2 handles. */
+    removeDelayed: settle(
+      `changed AS (DELETE FROM ${message} WHERE ${areHeld} AND leased = 0 AND at > ${now} RETURNING seq, at)`,
+      { isSynced: true }
+    ),
+    version: `SELECT version, id FROM ${version}`,
+    /** $1 schema. Whether there is a table for the version. */
+    hasVersion: "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'version')",
+    /** In a program's transaction: fails outside of one, and locks no more than the statements after it. */
+    enter: `LOCK TABLE ${message} IN ROW EXCLUSIVE MODE`,
+    /** In a program's transaction: names the database and its server. */
+    identity: `SELECT id, current_database(), (SELECT system_identifier::text FROM pg_control_system()) FROM ${version}`,
+    /** In a program's transaction: $1 and $2 handles. Returns those that were held. */
+    ack: `
+      DELETE FROM ${message} m USING unnest($1::bigint[], $2::int[]) AS h(seq, token)
+      WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq`,
+    /** $1 channel, $2 payload. */
+    notify: "SELECT pg_notify($1, $2)"
+  }
+}

@@ -1,0 +1,218 @@
+/** Ways to write the adapter wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+const outdated =
+  "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "counts each delivery twice",
+    kills: "maxRetries 3: attempts 1 to 4, then the dead letters",
+    file: "consume/toDelivery.ts",
+    text: "attempts: metadata.attempts + deliveries",
+    replacement: "attempts: metadata.attempts + 2 * deliveries"
+  },
+  {
+    name: "loses the headers",
+    kills: "headers survive, with any text and with names that differ in case",
+    file: "publish/publisher.ts",
+    text: "Object.keys(headers).length === 0 ? null : JSON.stringify(headers)",
+    replacement: "null"
+  },
+  {
+    name: "acks by an outdated token",
+    kills: outdated,
+    file: "internal/statements.ts",
+    text: "USING handle h WHERE m.seq = h.seq AND m.token = h.token",
+    replacement: "USING handle h WHERE m.seq = h.seq AND m.token >= h.token"
+  },
+  {
+    name: "changes messages by an outdated token",
+    kills: "extending reports a lease that has ended, and leaves the other process its delivery",
+    file: "internal/statements.ts",
+    text: "JOIN handle h ON m.seq = h.seq AND m.token = h.token",
+    replacement: "JOIN handle h ON m.seq = h.seq AND m.token >= h.token"
+  },
+  {
+    name: "reports the ack of a lost delivery as done",
+    kills: outdated,
+    file: "settle/changes.ts",
+    text: 'removed.has(seq) ? 0 : "lost"',
+    replacement: 'removed.has(seq) ? 0 : ("lost", 0)'
+  },
+  {
+    name: "takes any removed message for one that it has removed",
+    kills: "a message is done once its transaction is committed, although its handler then fails",
+    file: "internal/statements.ts",
+    text: "former: replaced",
+    replacement: "former: removed"
+  },
+  {
+    name: "does not recognise a stored copy",
+    kills: "the fate of a dead letter with a copy that the broker never answers is true, and it can be asked again",
+    file: "internal/statements.ts",
+    text: "former: replaced",
+    replacement: 'former: replaced && "NULL"'
+  },
+  {
+    name: "delays sends longer than asked",
+    kills: "a delayed send comes at its time",
+    file: "internal/statements.ts",
+    text: 'dueAfter("m.delay")',
+    replacement: 'dueAfter("2 * m.delay")'
+  },
+  {
+    name: "delays retries longer than asked",
+    kills: "of many retries at a time, none is early and none is late",
+    file: "internal/statements.ts",
+    text: 'dueAfter("h.delay")',
+    replacement: 'dueAfter("2 * h.delay")'
+  },
+  {
+    name: "does not wake when the next message is due",
+    kills: "a delayed send comes at its time",
+    file: "consume/consumer.ts",
+    text: "sleep(due)",
+    replacement: "sleep(Number.POSITIVE_INFINITY)"
+  },
+  {
+    name: "counts what is given back",
+    kills: "what is given back has used up no attempt",
+    file: "settle/settle.ts",
+    text: "uncounted: 1",
+    replacement: "uncounted: 0"
+  },
+  {
+    name: "keeps the messages of a subscription that has ended until their leases end",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "consume/subscribe.ts",
+    text: "[...held],",
+    replacement: "[...held].slice(held.size),"
+  },
+  {
+    name: "delivers the newest first",
+    kills: "messages come in the order in which they were sent",
+    file: "internal/statements.ts",
+    text: "FROM taken ORDER BY at, seq",
+    replacement: "FROM taken ORDER BY at DESC, seq DESC"
+  },
+  {
+    name: "does not go back to a message that was returned",
+    kills: "where the broker keeps an order, what is given back comes before what was sent after it",
+    file: "consume/cursor.ts",
+    text: "if (from <= position.at) position = before(from)",
+    replacement: ""
+  },
+  {
+    name: "does not extend leases",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "internal/statements.ts",
+    text: "SET leased = ceil(${exact} + $3)::bigint WHERE",
+    replacement: "SET leased = leased + 0 * $3::bigint WHERE"
+  },
+  {
+    name: "does not end the leases of others",
+    kills: "a lease that is not extended ends: the message comes to another process, and the attempt counts",
+    file: "connect/store.ts",
+    text: "        expire()\n",
+    replacement: "        void expire\n"
+  },
+  {
+    name: "keeps the credit of deliveries whose leases have ended",
+    kills:
+      "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
+    file: "consume/consumer.ts",
+    text: "if (receipt.until <= time) held.delete(receipt)",
+    replacement: "if (receipt.until <= time) continue"
+  },
+  {
+    name: "keeps the credit of what is settled",
+    kills: "a delayed retry does not hold up what is not delayed",
+    file: "settle/settle.ts",
+    text: "held.delete(receipt)",
+    replacement: "void receipt"
+  },
+  {
+    name: "makes a queue that is counted",
+    kills: "a queue that is missing is reported as missing, and counting does not create it",
+    file: "inspect/admin.ts",
+    text: "const [row = []] = await session.query(statements.count, [queue])",
+    replacement:
+      "const [row = []] = await session.query(statements.declare, [[queue]]).then(() => session.query(statements.count, [queue]))"
+  },
+  {
+    name: "counts a browsed message as delivered",
+    kills: "what a browser returns is in its old place, and has used up no attempt",
+    file: "inspect/browseReady.ts",
+    text: "settings.lease, 0]",
+    replacement: "settings.lease, 1]"
+  },
+  {
+    name: "purges what a consumer has",
+    kills: "a purge leaves alone what a consumer has",
+    file: "internal/statements.ts",
+    text: "WHERE queue = $1 AND leased = 0 LIMIT $2",
+    replacement: "WHERE queue = $1 LIMIT $2"
+  },
+  {
+    name: "acks by an outdated token in a transaction",
+    kills: "a lease that is lost before within makes it fail",
+    file: "internal/statements.ts",
+    text: "AS h(seq, token)\n      WHERE m.seq = h.seq AND m.token = h.token",
+    replacement: "AS h(seq, token)\n      WHERE m.seq = h.seq AND m.token >= h.token"
+  },
+  {
+    name: "does not notice that another process has the message",
+    kills: "a lease that is lost before within makes it fail",
+    file: "settle/ackWithin.ts",
+    text: "removed.length < deliveries.length",
+    replacement: "removed.length < 0"
+  },
+  {
+    name: "acks the first message of a batch in its transaction",
+    kills: "a batch is acked in one transaction, except for the messages that it retries",
+    file: "settle/ackWithin.ts",
+    text: "const removed = yield* run(store.statements.ack, handles(deliveries.map(receiptOf)))",
+    replacement: `const removed = yield* run(store.statements.ack, handles(deliveries.slice(0, 1).map(receiptOf)))
+      if (removed.length === 1) return`
+  },
+  {
+    name: "stores the first message of a batch in its transaction",
+    kills: "all messages of a batch that is sent in a transaction exist if that is committed",
+    file: "publish/publishWithin.ts",
+    text: "const rows = messages.map(",
+    replacement: "const rows = messages.slice(0, 1).map("
+  },
+  {
+    name: "sends at once what is sent in a transaction",
+    kills: "a message that is sent in a transaction without an ack exists if that is committed",
+    file: "internal/broker.ts",
+    text: "publishWithin(transaction, messages, store, publisher)",
+    replacement: "(void [transaction, publishWithin], publisher.publish(messages))"
+  },
+  {
+    name: "takes a transaction that has ended",
+    kills: "a value that is no transaction is refused with a remedy, and so is a transaction that has ended",
+    file: "connect/within.ts",
+    text: "executor.run(statements.enter)",
+    replacement: 'executor.run("SELECT 1")'
+  }
+]
+
+export const afterCrash: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "confirms sends before they are on the disk",
+    kills: "of sends that a crash interrupts, the confirmed ones are not lost",
+    file: "internal/statements.ts",
+    text: "publish: publish(synced)",
+    replacement: "publish: publish(unsynced)"
+  },
+  {
+    name: "removes what it delivers",
+    kills: "a crash loses no message that was not settled, and may repeat one that was",
+    file: "consume/consumer.ts",
+    text: "for (const { receipt } of leased) held.add(receipt)",
+    replacement:
+      'for (const { receipt } of leased) gather<void, void>(lanes.claim, 0, async (session) => [void (await session.query(statements.removeUnlocked, [[receipt.seq], [receipt.token]]))])(undefined, 1, { operation: "receive" }, () => held.add(receipt))'
+  }
+]

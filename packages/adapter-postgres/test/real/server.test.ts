@@ -1,0 +1,339 @@
+/** The adapter and its server: schema, permissions, timeouts, lost connections. */
+import { type Broker as Server, start } from "@requeue/brokers"
+import { Wait } from "@requeue/conformance"
+import { type BrokerError } from "@requeue/core"
+import { connect, constant, type Requeue } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
+import { Client } from "pg"
+import { afterAll, assert, beforeAll, describe, test, vi } from "vitest"
+import { adapter, type PostgresOptions, PostgresSchema } from "../../src/index.ts"
+
+let server: Server
+let admin: Client
+let schemas = 0
+
+beforeAll(async () => {
+  // Tests restart it.
+  vi.stubEnv("REQUEUE_POSTGRES_URL", "")
+  server = await start("postgres", { parameters: { fsync: "off" } })
+  admin = await client()
+})
+
+afterAll(async () => {
+  await admin.end()
+  await server.dispose()
+})
+
+const client = async (url = server.url): Promise<Client> => {
+  const opened = new Client(url)
+  opened.on("error", () => {})
+  await opened.connect()
+  return opened
+}
+
+const fresh = (): string => `server_${++schemas}`
+
+/** Opens a broker. Without a wait, a connection that fails is reported at once. */
+const open = ({ url = server.url, ...options }: PostgresOptions.Options, waitForBroker = 0): Promise<Requeue> =>
+  connect({ url: String(url), ...options }, { adapters: [adapter], logger: false, waitForBroker })
+
+const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
+  Effect.runPromise(Wait.until(what, async () => holds()))
+
+/** The error of a call that must fail. */
+const errorOf = async (call: Promise<unknown>): Promise<BrokerError.BrokerError> => {
+  const error: unknown = await call.then(
+    () => undefined,
+    (cause: unknown) => cause
+  )
+  assert.strictEqual((error as Error | undefined)?.name, "BrokerError", String(error))
+  return error as BrokerError.BrokerError // By its name.
+}
+
+/** The URL of another role or database. */
+const urlOf = (change: (url: URL) => void): string => {
+  const url = new URL(server.url)
+  change(url)
+  return url.href
+}
+
+/** Creates a role, and returns its URL. */
+const role = async (name: string, settings = ""): Promise<string> => {
+  await admin.query(`CREATE ROLE ${name} LOGIN PASSWORD 'pw'; ${settings}`)
+  return urlOf((url) => Object.assign(url, { username: name, password: "pw" }))
+}
+
+describe("the schema", () => {
+  test("is created once, by one of many processes that open it together", async () => {
+    const schema = `a "b" ${fresh()}`
+    const all = await Promise.all(Array.from({ length: 20 }, () => open({ schema })))
+    await all[0]!.send("orders", 1)
+    assert.strictEqual((await all[19]!.counts("orders")).ready, 1)
+    await Promise.all(all.map((each) => each.close()))
+    const { rows } = await admin.query(`SELECT version FROM ${PostgresSchema.quoted(schema)}.version`)
+    assert.deepStrictEqual(rows, [{ version: PostgresSchema.version }])
+  })
+
+  test("of a newer adapter is refused, and left alone", async () => {
+    const schema = fresh()
+    await (await open({ schema })).close()
+    await admin.query(`UPDATE ${schema}.version SET version = 99`)
+    const { isMisconfigured, message, reason } = await errorOf(open({ schema }))
+    assert.deepStrictEqual([reason, isMisconfigured], ["ConnectionFailed", true])
+    assert.match(message, /version 99 .* supports 1.*Install the version/)
+  })
+
+  test("of an older adapter is not migrated with create: false", async () => {
+    const schema = fresh()
+    await (await open({ schema })).close()
+    await admin.query(`UPDATE ${schema}.version SET version = 0`)
+    const { isMisconfigured, message } = await errorOf(open({ schema, create: false }))
+    assert.isTrue(isMisconfigured)
+    assert.match(message, /has version 0 .* needs 1\. Run requeue create/)
+  })
+
+  test("that is missing is not created with create: false", async () => {
+    const { message, reason } = await errorOf(open({ schema: fresh(), create: false }))
+    assert.strictEqual(reason, "ConnectionFailed")
+    assert.match(message, /has no tables of Requeue\. Run requeue create/)
+  })
+
+  test("that was dropped is reported by each call, and serves again when it is restored", async () => {
+    const schema = fresh()
+    const requeue = await open({ schema })
+    await admin.query(`ALTER SCHEMA ${schema} RENAME TO ${schema}_moved`)
+    const { message, reason } = await errorOf(requeue.send("orders", 1))
+    assert.strictEqual(reason, "ConnectionFailed")
+    assert.match(message, /PostgresSchema\.sql/)
+    await admin.query(`ALTER SCHEMA ${schema}_moved RENAME TO ${schema}`)
+    await requeue.send("orders", 1)
+    await requeue.close()
+  })
+})
+
+describe("a role", () => {
+  test("with the permissions of PostgresSchema.sql sends, consumes, retries and counts", async () => {
+    const [schema, url] = [fresh(), await role("worker")]
+    await admin.query(PostgresSchema.sql(schema, "worker"))
+    const requeue = await open({ url, schema })
+    await requeue.sendBatch("orders", [{ body: 1 }, { body: 2 }, { body: 3 }])
+    const seen: Array<number> = []
+    const consumer = await requeue.consume("orders", { retry: { maxRetries: 0 } }, ({ body }) => {
+      seen.push(Number(body))
+      if (body === 2) throw new Error("no")
+    })
+    await until("three messages", () => seen.length === 3)
+    await consumer.drain()
+    const [waiting, dead] = [await requeue.counts("orders"), await requeue.counts("orders.dlq")]
+    assert.deepStrictEqual([waiting.ready, waiting.inFlight, dead.ready], [0, 0, 1])
+    await requeue.close()
+  })
+
+  test("without permissions is refused, with the remedy", async () => {
+    const [schema, url] = [fresh(), await role("stranger")]
+    await admin.query(PostgresSchema.sql(schema))
+    const { message, reason } = await errorOf(open({ url, schema }))
+    assert.strictEqual(reason, "AccessRefused")
+    assert.match(message, /permission denied.*Grant the role the permissions that PostgresSchema\.sql/)
+  })
+
+  test("that may not create the tables is refused", async () => {
+    const url = await role("reader")
+    const { reason } = await errorOf(open({ url, schema: fresh() }))
+    assert.strictEqual(reason, "AccessRefused")
+  })
+
+  test.each([
+    ["a wrong password", (url: URL) => Object.assign(url, { password: "wrong" }), "AccessRefused"],
+    ["no password", (url: URL) => Object.assign(url, { password: "" }), "AccessRefused"],
+    ["a database that is missing", (url: URL) => Object.assign(url, { pathname: "/nowhere" }), "ConnectionFailed"],
+    ["a server without TLS", (url: URL) => Object.assign(url, { search: "?sslmode=require" }), "ConnectionFailed"],
+    ["no server", (url: URL) => Object.assign(url, { port: "1" }), "ConnectionFailed"]
+  ] as const)("%s is reported, and no password is shown", async (_, change, reason) => {
+    const error = await errorOf(open({ url: urlOf(change) }))
+    assert.strictEqual(error.reason, reason, error.message)
+    assert.strictEqual(error.remedy === undefined, reason === "ConnectionFailed" && error.isMisconfigured !== true)
+    assert.notInclude(`${error.message} ${error.stack}`, new URL(server.url).password)
+  })
+
+  test("gets its password by a function, for each connection", async () => {
+    const { password } = new URL(server.url)
+    let calls = 0
+    const requeue = await open({
+      url: urlOf((url) => Object.assign(url, { password: "" })),
+      schema: fresh(),
+      password: async () => {
+        calls++
+        return password
+      }
+    })
+    await requeue.send("orders", 1)
+    await requeue.counts("orders")
+    // Connections for sends, for notifications and for counts.
+    await until("three connections", () => calls === 3)
+    await requeue.close()
+  })
+})
+
+describe("a server that does not serve", () => {
+  test("a statement that its timeout cancels did not happen, and is reported as Throttled", async () => {
+    const [schema, url] = [fresh(), await role("hasty", "ALTER ROLE hasty SET statement_timeout = '300ms'")]
+    await admin.query(PostgresSchema.sql(schema, "hasty"))
+    const requeue = await open({ url, schema })
+    await requeue.send("orders", 1)
+    await admin.query(`BEGIN; LOCK TABLE ${schema}.message`)
+    const { message, reason } = await errorOf(requeue.send("orders", 2))
+    await admin.query("COMMIT")
+    assert.strictEqual(reason, "Throttled")
+    assert.match(message, /statement_timeout/)
+    await requeue.send("orders", 3)
+    assert.strictEqual((await requeue.counts("orders")).ready, 2)
+    await requeue.close()
+  })
+
+  test("a lock that the role does not wait for is reported as Throttled", async () => {
+    const [schema, url] = [fresh(), await role("impatient", "ALTER ROLE impatient SET lock_timeout = '100ms'")]
+    await admin.query(PostgresSchema.sql(schema, "impatient"))
+    const requeue = await open({ url, schema })
+    await requeue.send("orders", 1)
+    await admin.query(`BEGIN; LOCK TABLE ${schema}.message`)
+    const { reason } = await errorOf(requeue.send("orders", 2))
+    await admin.query("COMMIT")
+    assert.strictEqual(reason, "Throttled")
+    await requeue.send("orders", 3)
+    assert.strictEqual((await requeue.counts("orders")).ready, 2)
+    await requeue.close()
+  })
+
+  test("a transaction that the server ends, because it was idle, leaves its message", async () => {
+    const [schema, url] = [
+      fresh(),
+      await role("idle", "ALTER ROLE idle SET idle_in_transaction_session_timeout = '100ms'")
+    ]
+    await admin.query(PostgresSchema.sql(schema, "idle"))
+    const requeue = await open({ url, schema })
+    const seen: Array<number> = []
+    await requeue.consume("orders", { retry: { maxRetries: 3, backoff: constant(0) } }, async (message) => {
+      seen.push(message.attempts)
+      const own = await client(url)
+      const ended = new Promise((resolve) => own.once("end", resolve))
+      await own.query("BEGIN")
+      await message.within(own)
+      await requeue.within(own).send("receipts", message.attempts)
+      if (message.attempts === 1) await ended
+      await own.query("COMMIT")
+      await own.end()
+    })
+    await requeue.send("orders", 1)
+    await until("the second run", () => seen.length === 2)
+    await until("its effect", async () => (await requeue.counts("receipts")).ready === 1)
+    const { inFlight, ready } = await requeue.counts("orders")
+    assert.deepStrictEqual([ready, inFlight], [0, 0])
+    await requeue.close()
+  })
+
+  test("a listener whose connection is terminated listens again", async () => {
+    const schema = fresh()
+    const requeue = await open({ schema })
+    const seen: Array<unknown> = []
+    await requeue.consume("orders", {}, ({ body }) => void seen.push(body))
+    const listeners = async () => {
+      const { rows } = await admin.query<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE query = $1", [
+        `LISTEN "${schema}"`
+      ])
+      return rows.map(({ pid }) => pid)
+    }
+    await until("a listener", async () => (await listeners()).length === 1)
+    const [former] = await listeners()
+    await admin.query("SELECT pg_terminate_backend($1)", [former])
+    await until("another listener", async () => (await listeners()).some((pid) => pid !== former))
+    const other = await open({ schema })
+    await other.send("orders", 1)
+    await until("the message", () => seen.length === 1)
+    await other.close()
+    await requeue.close()
+  })
+
+  test("a call without an answer ends with its timeout, and later ones succeed", async () => {
+    const schema = fresh()
+    // A slow machine may need several attempts to connect.
+    const requeue = await open({ schema, timeout: 3000 }, 120_000)
+    await requeue.send("orders", 1)
+    await admin.query(`BEGIN; LOCK TABLE ${schema}.message`)
+    const { reason } = await errorOf(requeue.send("orders", 2))
+    await admin.query("COMMIT")
+    assert.strictEqual(reason, "Timeout")
+    await until("the message after the lock", () =>
+      requeue.send("orders", 3).then(
+        () => true,
+        () => false
+      )
+    )
+    await requeue.close()
+  })
+
+  test("a server that becomes read-only, as after a failover, is left, and used again as a primary", async () => {
+    const schema = fresh()
+    const requeue = await open({ schema })
+    await requeue.send("orders", 1)
+    await admin.query("ALTER SYSTEM SET default_transaction_read_only = on")
+    await admin.query("SELECT pg_reload_conf()")
+    await until("an error", async () => {
+      const error = await requeue.send("orders", 2).then(
+        () => undefined,
+        (cause: BrokerError.BrokerError) => cause
+      )
+      if (error !== undefined) {
+        assert.strictEqual(error.reason, "ConnectionFailed", error.message)
+        assert.match(error.message, /Connect to the primary/)
+      }
+      return error !== undefined
+    })
+    await admin.query("BEGIN READ WRITE; SET LOCAL transaction_read_only = off; COMMIT")
+    await admin.query("SET default_transaction_read_only = off")
+    await admin.query("ALTER SYSTEM RESET default_transaction_read_only")
+    await admin.query("SELECT pg_reload_conf()")
+    await until("a send", () =>
+      requeue.send("orders", 3).then(
+        () => true,
+        () => false
+      )
+    )
+    await requeue.close()
+  })
+
+  test("while connections are terminated and the server restarts, no confirmed message is lost", async () => {
+    const schema = fresh()
+    const requeue = await open({ schema, lease: 2000 })
+    const [sent, seen]: [Set<number>, Set<number>] = [new Set(), new Set()]
+    await requeue.consume("orders", { concurrency: 20 }, async ({ body }) => void seen.add(Number(body)))
+    const send = async (from: number) => {
+      for (let i = from; i < from + 100; i++) {
+        const isSent = await requeue.send("orders", i).then(
+          () => true,
+          () => false
+        )
+        if (isSent) sent.add(i)
+      }
+    }
+    const terminate = () =>
+      admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'requeue'")
+    const sending = Promise.all(Array.from({ length: 10 }, (_, index) => send(index * 100)))
+    for (let round = 0; round < 5; round++) {
+      const before = seen.size
+      await until("progress", () => seen.size > before || seen.size >= 1000)
+      await terminate()
+    }
+    await server.kill()
+    await server.start()
+    admin = await client()
+    await sending
+    await until("all that was sent", () => [...sent].every((each) => seen.has(each)))
+    await until("an empty queue", async () => {
+      const { delayed, inFlight, ready } = await requeue.counts("orders")
+      return ready === 0 && inFlight === 0 && delayed === 0
+    })
+    assert.isAbove(sent.size, 100)
+    await requeue.close()
+  })
+})

@@ -1,0 +1,58 @@
+/** Mutants of adapters. */
+import type { Mutant } from "./Mutant.ts"
+
+const adapter = (file: string): string => `adapter-sqlite/src/internal/${file}.ts`
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "an ack in a transaction does not need the lease",
+    file: adapter("settle/ackWithin"),
+    from: "if (removed.length < handles.length) return yield* leaseLost(context)",
+    to: ""
+  },
+  {
+    name: "sends in a transaction are committed by the adapter",
+    file: adapter("publish/publishWithin"),
+    from: "for (const chunk of chunksOf(messages)) {",
+    to: `for (const chunk of chunksOf(messages)) {
+      const run = (connection) => chunk.forEach((message) => Rows.insert(connection, toRow(message, store.now())))
+      store.add({ operation: "publish", queue: "receipts", weight: 1, run, end: () => {} })
+      continue`
+  },
+  {
+    name: "leases end a second early",
+    file: adapter("rows"),
+    from: "WHERE ${isLeased} AND leased <= ?`).run",
+    to: "WHERE ${isLeased} AND leased <= ? + 1000`).run"
+  },
+  {
+    name: "messages are due after half of their delay",
+    file: adapter("rows"),
+    from: "Math.ceil(now + delay)",
+    to: "Math.ceil(now + delay / 2)"
+  },
+  {
+    name: "a message is removed without its dead letter",
+    file: adapter("settle/settle"),
+    from: "return Rows.replace(connection, receipt, command)",
+    to: 'return Rows[command.queue === "work" ? "replace" : "remove"](connection, receipt, command)'
+  },
+  {
+    name: "a send is confirmed before it is on the disk",
+    file: adapter("publish/publisher"),
+    from: "isDurable: true,",
+    to: "isDurable: false,"
+  },
+  {
+    name: "jobs whose commit failed succeed after that",
+    file: adapter("connect/transactions"),
+    from: "rollBack(current)\n      for (const each of group) fail(each, cause)\n      return\n",
+    to: "rollBack(current)\n      for (const each of group) fail(each, cause)\n"
+  },
+  {
+    name: "a retry keeps the count of deliveries",
+    file: adapter("rows"),
+    from: "leased = ${free}, deliveries = 0 WHERE",
+    to: "leased = ${free} WHERE"
+  }
+]

@@ -1,0 +1,207 @@
+/** The laws of files: leases, power cuts, and transactions of programs. */
+import { describe, expect, it } from "vitest"
+import * as Checker from "../../src/check/Checker.ts"
+import * as Story from "../Story.ts"
+
+const { ack, asked, retry } = Story
+
+/** The laws that a story breaks, each once. */
+const broken = (tell: (story: Story.Story) => void) => {
+  const story = Story.make()
+  tell(story)
+  const world = Story.scenario({ kind: "sqlite", lease: 5000 })
+  return [...new Set(Checker.check(world, story.history).map(({ law }) => law))]
+}
+
+/** A message that is sent, and its first delivery to `a1`. */
+const first = (story: Story.Story) => {
+  story.start("a1")
+  const copy = story.send(1)
+  return { copy, delivery: story.deliver(copy, 1, "a1") }
+}
+
+/** A run that acks its message in a transaction. */
+const enlist = (story: Story.Story, delivery: number): void => {
+  const run = story.begin(delivery)
+  story.say({ _tag: "Enlisted", process: "a1", run, deliveries: [delivery], isRefused: false })
+  story.ended(run)
+}
+
+interface Parts {
+  readonly acked?: ReadonlyArray<number>
+  readonly rows?: ReadonlyArray<number>
+  readonly sends?: ReadonlyArray<number>
+}
+
+const commit = (story: Story.Story, { acked = [], rows = [], sends = [] }: Parts): void =>
+  story.say({ _tag: "Committed", process: "a1", acked, rows, sends })
+
+const reboot = (story: Story.Story, isFull: boolean, lost: Omit<Parts, "acked"> & { revived?: Array<number> } = {}) => {
+  const { revived = [], rows = [], sends = [] } = lost
+  story.say({ _tag: "Rebooted", revived, rows, sends, isFull })
+}
+
+const lostRetry = (story: Story.Story, delivery: number): void => {
+  story.ask(delivery, retry(1000))
+  story.answer(delivery, retry(1000), "lost")
+}
+
+describe("leases", () => {
+  it("a message that two processes have", () => {
+    const tell = (isOver: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.wait(5000)
+      if (isOver) story.back(delivery, "lease")
+      story.deliver(copy, 1, "b1")
+    }
+    expect(broken(tell(true))).toEqual([])
+    expect(broken(tell(false))).toEqual(["leases"])
+  })
+
+  it("a lease that ends early", () => {
+    const tell = (early: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.say({ _tag: "Back", copy, key: 1, delivery, due: 0, why: "lease", ...(early === 0 ? {} : { early }) })
+    }
+    expect(broken(tell(0))).toEqual([])
+    expect(broken(tell(1))).toEqual(["leases"])
+  })
+})
+
+describe("durability", () => {
+  it("a confirmed message that a power cut loses", () => {
+    const tell = (isConfirmed: boolean) => (story: Story.Story) => {
+      story.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: 0 })
+      const copy = story.store(1)
+      if (isConfirmed) story.say({ _tag: "Sent", key: 1 })
+      story.gone(copy, 1, "forgotten")
+      reboot(story, true)
+    }
+    expect(broken(tell(false))).toEqual([])
+    expect(broken(tell(true))).toEqual(["durability"])
+  })
+
+  it("not a retry that it undoes", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      const next = story.settle(delivery, retry(1000))
+      story.kill("a1")
+      story.say({ _tag: "Back", copy, key: 1, delivery: undefined, due: 0, why: "restart" })
+      story.gone(next, 1, "forgotten")
+      reboot(story, true)
+      story.start("a2")
+      const again = story.deliver(copy, 1, "a2", 1)
+      story.run(again)
+      story.settle(again, ack)
+      story.say({ _tag: "Calm" })
+      story.end()
+    }
+    expect(broken(tell)).toEqual([])
+  })
+})
+
+describe("transactions", () => {
+  it.each([
+    [{ acked: 1, rows: 1, sends: 1 }, []],
+    [{ acked: 0, rows: 1, sends: 1 }, ["transactions"]],
+    [{ acked: 1, rows: 0, sends: 1 }, ["transactions"]],
+    [{ acked: 1, rows: 1, sends: 0 }, ["transactions"]]
+  ])("commit all or nothing: %o", (parts, laws) => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      const some = (count: number) => [delivery].slice(0, count)
+      if (parts.acked > 0) story.gone(copy, 1, "transaction", delivery)
+      commit(story, { acked: some(parts.acked), rows: some(parts.rows), sends: some(parts.sends) })
+      lostRetry(story, delivery)
+    }
+    expect(broken(tell)).toEqual(laws)
+  })
+
+  it("ack for a process whose lease is over", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.wait(5000)
+      story.back(delivery, "lease")
+      story.start("b1")
+      const other = story.deliver(copy, 1, "b1")
+      story.gone(copy, 1, "transaction", other)
+      commit(story, { acked: [other], rows: [delivery], sends: [delivery] })
+      lostRetry(story, delivery)
+    }
+    expect(broken(tell)).toEqual(["transactions"])
+  })
+
+  it("are followed by a settlement that is taken", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.gone(copy, 1, "transaction", delivery)
+      commit(story, { acked: [delivery], rows: [delivery], sends: [delivery] })
+      story.ask(delivery, retry(1000))
+      story.store(1, { process: "a1", of: delivery, due: 1000 })
+      story.answer(delivery, retry(1000))
+    }
+    expect(broken(tell)).toEqual(["transactions"])
+  })
+
+  it.each([
+    [true, ["transactions"]],
+    [false, []]
+  ])("are undone by a power cut, as one, unless they are synced: %o", (isFull, laws) => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.gone(copy, 1, "transaction", delivery)
+      commit(story, { acked: [delivery], rows: [delivery], sends: [delivery] })
+      story.kill("a1")
+      story.say({ _tag: "Back", copy, key: 1, delivery: undefined, due: 0, why: "restart" })
+      reboot(story, isFull, { revived: [delivery], rows: [delivery], sends: [delivery] })
+    }
+    expect(broken(tell)).toEqual(laws)
+  })
+
+  it("lose a row, and neither its ack nor its send", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.gone(copy, 1, "transaction", delivery)
+      commit(story, { acked: [delivery], rows: [delivery], sends: [delivery] })
+      story.kill("a1")
+      reboot(story, false, { rows: [delivery] })
+    }
+    expect(broken(tell)).toEqual(["transactions"])
+  })
+})
+
+describe("after an ack in a transaction", () => {
+  it.each([
+    ["a retry", retry(1000), []],
+    ["an ack", ack, ["precedence"]],
+    ["a release", asked("Release"), ["precedence"]]
+  ])("its process asks for %s", (_, settlement, laws) => {
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      enlist(story, delivery)
+      story.settle(delivery, settlement)
+    }
+    expect(broken(tell)).toEqual(laws)
+  })
+
+  it("a message whose lease was lost is run again", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.wait(5000)
+      story.back(delivery, "lease")
+      lostRetry(story, delivery)
+      const again = story.deliver(copy, 1, "a1")
+      story.run(again)
+      story.settle(again, ack)
+    }
+    expect(broken(tell)).toEqual([])
+  })
+})
