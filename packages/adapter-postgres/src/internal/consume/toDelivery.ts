@@ -2,14 +2,17 @@
 import { type Delivery, type Message, Metadata } from "@requeue/core/port"
 import type { StoredRow } from "../rows.ts"
 
+/** Frozen, because handlers see it. */
+const none: Message.Headers = Object.freeze({})
+
 /** Returns the headers; `undefined` if another program wrote something else. */
 const headersOf = (text: string | null): Message.Headers | undefined => {
-  if (text === null) return {}
+  if (text === null) return none
   try {
     const headers: unknown = JSON.parse(text)
     const isRecord = typeof headers === "object" && headers !== null && !Array.isArray(headers)
     if (!isRecord || !Object.values(headers).every((value) => typeof value === "string")) return undefined
-    return headers as Message.Headers // All values are text.
+    return Object.freeze(headers as Message.Headers) // All values are text.
   } catch {
     return undefined
   }
@@ -24,8 +27,7 @@ export const toDelivery = (row: StoredRow): Omit<Delivery.Delivery, "receipt"> =
   const headers = headersOf(row.headers)
   return {
     body,
-    // Frozen, because handlers see them.
-    headers: Object.freeze(headers ?? {}),
+    headers: headers ?? none,
     attempts: metadata.attempts + deliveries,
     metadata,
     redelivered: deliveries > 1,
