@@ -19,6 +19,9 @@ const chances = { inMemory: 0.5, lowCap: 0.5, lowLimit: 0.3 }
 /** The HTTP interface of nsqlookupd. */
 export const lookupUrl = "http://nsqlookupd:4161"
 
+/** Another host name of the first nsqd. */
+export const alias = "alias"
+
 const flagsOf = ({ draw, scenario: { lease } }: World): Partial<Flags> => ({
   // The handlers of a scenario take five leases at most, which leaves a tenth of this for settling.
   maxMsgTimeout: draw.chance("longest lease", chances.lowLimit) ? lease * 6 : Math.max(900_000, lease * 6),
@@ -63,7 +66,8 @@ export const make = (world: World, names: ReadonlyArray<string>, purposes: Purpo
       const session = nsqd.connect(output)
       return { ...session, execute: (command) => witness.during(command, () => session.execute(command)) }
     }
-    network.add({ ...nsqd, connect }, `${name}:4150`, `http://${name}:4151`)
+    for (const at of name === names[0] ? [name, alias] : [name])
+      network.add({ ...nsqd, connect }, `${at}:4150`, `http://${at}:4151`)
     return nsqd
   })
   const lookupd: Lookupd.Lookupd = Lookupd.make(

@@ -5,6 +5,8 @@ import * as Draw from "../world/Draw.ts"
 /** The settings of a world. */
 export interface Settings {
   readonly hasTwoNsqd: boolean
+  /** Whether the options name the one nsqd twice, by two of its addresses. */
+  readonly hasAlias: boolean
   /** Whether processes know nsqd from nsqlookupd, and not from their options. */
   readonly usesLookupd: boolean
   /** Whether retries are copies. */
@@ -16,9 +18,11 @@ export interface Settings {
 /** Draws the settings of a world. */
 export const of = ({ seed }: Pick<Scenario, "seed">): Settings => {
   const { chance } = Draw.make(seed)
+  const [hasTwoNsqd, usesLookupd] = [chance("daemons", 0.5), chance("nsqlookupd", 0.5)]
   return {
-    hasTwoNsqd: chance("daemons", 0.5),
-    usesLookupd: chance("nsqlookupd", 0.5),
+    hasTwoNsqd,
+    hasAlias: !hasTwoNsqd && !usesLookupd && chance("alias", 0.3),
+    usesLookupd,
     isExact: chance("exact", 0.3),
     publishesOverAll: chance("publish over", 0.3)
   }

@@ -65,17 +65,18 @@ const operating = ({ after, draw }: World, all: ReadonlyArray<Nsqd.Nsqd>) => {
 /** Brokers without messages. */
 export const make = (world: World): Model => {
   const { draw, scenario } = world
-  const { hasTwoNsqd, isExact, publishesOverAll, usesLookupd } = Settings.of(scenario)
+  const { hasAlias, hasTwoNsqd, isExact, publishesOverAll, usesLookupd } = Settings.of(scenario)
   const names = hasTwoNsqd ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const purposes = Purposes.make(world)
   const { changed, during, wakeAll } = IdleChecks.make(world)
   const { all, lookupd, network } = Servers.make(world, names, purposes, wakeAll)
   for (const { onChange } of all) onChange.add(changed)
+  const addresses = [...names, ...(hasAlias ? [Servers.alias] : [])].map((name) => `${name}:4150`)
   const options: NsqOptions.Options = {
     messageTimeout: scenario.lease,
     retry: isExact ? "exact" : "native",
     publishOver: publishesOverAll ? "all" : "first",
-    ...(usesLookupd ? { lookupd: [Servers.lookupUrl] } : { nsqd: names.map((name) => `${name}:4150`) })
+    ...(usesLookupd ? { lookupd: [Servers.lookupUrl] } : { nsqd: addresses })
   }
   const numbers = new WeakMap<Receipt, number>()
   const numberOf = (delivery: Delivery.Delivery): number => {

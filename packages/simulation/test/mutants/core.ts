@@ -513,6 +513,19 @@ const settlingOfKit = "kit/src/Settling.ts"
 
 const clients: ReadonlyArray<Mutant> = [
   {
+    name: "the adapter for NSQ takes two addresses of one nsqd for two",
+    file: "adapter-nsq/src/internal/connect/nodes.ts",
+    from: "one === other || (one.identity !== undefined && one.identity === other.identity)",
+    to: "one === other",
+    was: "A message that came again at another address of its nsqd ran again, though it was settled."
+  },
+  {
+    name: "the adapter for NSQ takes a publish without an answer for stored",
+    file: "adapter-nsq/src/internal/publish/publisher.ts",
+    from: "for (const group of all) answer(group, () => error)",
+    to: 'for (const group of all) answer(group, () => "Stored")'
+  },
+  {
     name: "the kit acks before the copy is stored",
     file: settlingOfKit,
     from: "publish(copies, copied)",

@@ -1,7 +1,7 @@
 /** Receipts of deliveries. Only the session that received a delivery can settle it: nsqd refuses others. */
 import type { Delivery, Settlement } from "@requeue/core/port"
 import type { Live } from "../connect/connection.ts"
-import type { Node } from "../connect/nodes.ts"
+import { homeOf, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 
 /** The receipt of a delivery. Times are monotonic milliseconds. */
@@ -53,4 +53,4 @@ export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as
 
 /** Returns a unique name of the delivered copy. Within a topic, nsqd never reuses an id. */
 export const nameOf = ({ id, session: { node, topic } }: Pick<Receipt, "id" | "session">): string =>
-  `${node.name} ${topic.topic} ${id}`
+  `${homeOf(node).name} ${topic.topic} ${id}`

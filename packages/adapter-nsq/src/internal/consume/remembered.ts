@@ -7,7 +7,7 @@
  * copy.
  */
 import { BoundedMap } from "@requeue/core/port"
-import { isSame, type Node } from "../connect/nodes.ts"
+import { homeOf, isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
 
@@ -37,7 +37,9 @@ const limits = { requeued: 100_000, finished: 20_000 }
 export const make = (limit = limits.requeued): Remembered => {
   const known = new Map<Queue, Map<Node, Messages>>()
 
-  const messagesOf = ({ session: { node, topic } }: Source): Messages => {
+  const messagesOf = ({ session }: Source): Messages => {
+    const { topic } = session
+    const node = homeOf(session.node)
     const found = known.get(topic)?.get(node)
     if (found !== undefined) return found
     const made = { due: BoundedMap.make<number>(limit), finished: BoundedMap.make<true>(limits.finished) }

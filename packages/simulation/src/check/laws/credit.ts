@@ -17,8 +17,11 @@ interface Account {
 const most = ({ scenario }: Lives, limit: number): number =>
   familyOf(scenario) === "push" ? limit : Math.max(2 * limit, scenario.kind === "nsq" ? connections(scenario) : 0)
 
-/** The connections of a consumer: two topics on each nsqd. */
-const connections = (scenario: Scenario): number => (Nsq.of(scenario).hasTwoNsqd ? 4 : 2)
+/** The connections of a consumer: two topics at each address. */
+const connections = (scenario: Scenario): number => {
+  const { hasAlias, hasTwoNsqd } = Nsq.of(scenario)
+  return hasAlias || hasTwoNsqd ? 4 : 2
+}
 
 /** Unsettled messages of a process never exceed its credit. A broker that delivers to two at once is at fault itself. */
 export const credit: Law = (lives: Lives) => {

@@ -128,6 +128,22 @@ type Hindered = ReturnType<typeof hindrances>
 const isHindered = (hindered: Hindered, { message }: CopyLife, before: number): boolean =>
   (hindered.get(message) ?? Infinity) < before
 
+/** The longest delay that every nsqd keeps to the end, in milliseconds. */
+const longestNative = 30_000
+
+/**
+ * Whether nsqd alone has held back a message, so the clocks of processes do not count: not over several copies, whose due time
+ * processes compute, nor over a restart, at which nsqd forgets its delays.
+ */
+const isHeldByNsqd = ({ scenario }: Lives, { backs, parent }: CopyLife, { at, since }: Bound): boolean =>
+  scenario.kind === "nsq" &&
+  at - since <= longestNative &&
+  backs.every(({ entry }) => entry.why !== "restart") &&
+  parent?.settlings.every(({ asked }) => asked.tag !== "Release") !== false
+
+const shiftOf = (lives: Lives, copy: CopyLife, bound: Bound, at: number): number =>
+  isHeldByNsqd(lives, copy, bound) ? 0 : lateByClocks(lives, bound, at)
+
 /** A handler that begins long after its message is due, though nothing held it up. */
 const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): ReadonlyArray<Violation> => {
   const [turn] = turns
@@ -138,7 +154,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   const { entry, index } = run.began
   if (process.version === undefined || copy.stored === undefined) return []
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
-  const due = bound === undefined ? 0 : bound.at + lateByClocks(lives, bound, entry.at)
+  const due = bound === undefined ? 0 : bound.at + shiftOf(lives, copy, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
   const limit = longest + gathering(lives) + beyond(lives.scenario)
   if (entry.at - known <= limit) return []
@@ -168,7 +184,7 @@ const heldBack = (
   // A redelivery during a retry waits as the retry does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
   const bounds = [bound, heldUntil(copy) ?? bound]
-  const due = Math.max(...bounds.map((each) => each.at + lateByClocks(lives, each, at))) + longest
+  const due = Math.max(...bounds.map((each) => each.at + shiftOf(lives, copy, each, at))) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
   return [violation("late", at, of(life), what, [bound.index, index])]
