@@ -1,7 +1,8 @@
-/** Notifications and cursors, which are pure. */
+/** Notifications, cursors, and the SQLSTATE of an error, which are pure. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { newsOf, payloads } from "../src/internal/connect/notifier.ts"
+import { stateOf } from "../src/internal/toBrokerError.ts"
 import * as Cursor from "../src/internal/consume/cursor.ts"
 
 describe("notifications", () => {
@@ -58,5 +59,36 @@ describe("a cursor", () => {
     assert.deepStrictEqual(cursor.start(4), { at: 1, seq: Number.MAX_SAFE_INTEGER })
     cursor.lower(undefined)
     assert.deepStrictEqual(cursor.start(5), beginning)
+  })
+})
+
+describe("the SQLSTATE", () => {
+  const ofServer = Object.assign(new Error("no transaction"), { severity: "ERROR", code: "25P01" })
+
+  it.each([
+    ["of the server's error", ofServer],
+    ["of one that Drizzle has wrapped", new Error("failed query", { cause: ofServer })],
+    [
+      "of one that Effect's SqlClient has wrapped",
+      { _tag: "SqlError", reason: { _tag: "UnknownError", cause: ofServer } }
+    ],
+    [
+      "of one that Prisma has wrapped",
+      Object.assign(new Error("raw query failed"), {
+        code: "P2010",
+        meta: { driverAdapterError: new Error("no transaction", { cause: ofServer }) }
+      })
+    ]
+  ])("%s", (_, error) => assert.strictEqual(stateOf(error), "25P01"))
+
+  it("is absent from the errors of sockets and libraries", () => {
+    for (const error of [
+      undefined,
+      "text",
+      new Error("closed"),
+      Object.assign(new Error("reset"), { code: "ECONNRESET" })
+    ]) {
+      assert.isUndefined(stateOf(error))
+    }
   })
 })

@@ -43,18 +43,49 @@ export const targets = (rows: ReadonlyArray<NewRow>): ReadonlyMap<string, boolea
   return all
 }
 
-/** The values of `publish`. All bodies are one value, because the driver writes an array of bytes as hexadecimal text. */
+/** All bodies are one value, because the driver writes an array of bytes as hexadecimal text. */
+const bodiesOf = (rows: ReadonlyArray<NewRow>): Buffer => {
+  const [first] = rows
+  if (rows.length !== 1 || first === undefined) return Buffer.concat(rows.map(({ body }) => body))
+  return Buffer.from(first.body.buffer, first.body.byteOffset, first.body.length)
+}
+
+/** Returns the number of each queue. */
+const numbersOf = (queues: ReadonlyMap<string, boolean>): ReadonlyMap<string, number> =>
+  new Map([...queues.keys()].map((name, index) => [name, index + 1]))
+
+/** The values of `publish`. */
 export const published = (rows: ReadonlyArray<NewRow>, queues: ReadonlyMap<string, boolean>): ReadonlyArray<Value> => {
-  const names = [...queues.keys()]
-  const indices = new Map(names.map((name, index) => [name, index + 1]))
+  const numbers = numbersOf(queues)
   return [
-    names,
+    [...queues.keys()],
     [...queues.values()],
-    rows.map(({ queue }) => indices.get(queue)!),
+    rows.map(({ queue }) => numbers.get(queue)!),
     rows.map(({ delay }) => delay),
     rows.map(({ metadata }) => metadata),
     rows.map(({ headers }) => headers),
     rows.map(({ body }) => body.length),
-    rows.length === 1 ? rows[0]!.body : Buffer.concat(rows.map(({ body }) => body))
+    bodiesOf(rows)
+  ]
+}
+
+/** The values of `publishWithin`. */
+export const publishedWithin = (
+  rows: ReadonlyArray<NewRow>,
+  queues: ReadonlyMap<string, boolean>
+): ReadonlyArray<string | Buffer> => {
+  const numbers = numbersOf(queues)
+  return [
+    JSON.stringify([...queues].map(([name, may]) => ({ name, may }))),
+    JSON.stringify(
+      rows.map(({ body, delay, headers, metadata, queue }) => ({
+        target: numbers.get(queue),
+        delay,
+        metadata,
+        headers,
+        size: body.length
+      }))
+    ),
+    bodiesOf(rows)
   ]
 }

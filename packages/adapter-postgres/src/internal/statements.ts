@@ -26,6 +26,24 @@ const synced =
 /** The columns of a `StoredRow`. */
 const columns = "seq, token, deliveries, at, metadata, headers, body"
 
+/**
+ * The values of `publish`: $1 names of queues, $2 whether each may be created; the messages: $3 index of the queue, $4 delay, $5
+ * metadata, $6 headers, $7 length of the body; $8 all bodies.
+ */
+const sent = {
+  targets: "unnest($1::text[], $2::boolean[])",
+  messages: "unnest($3::int[], $4::float8[], $5::text[], $6::text[], $7::int[])",
+  bodies: "$8::bytea"
+}
+
+/** The same in a program's transaction: $1 queues and $2 messages as JSON, $3 all bodies. */
+const sentWithin = {
+  targets: "ROWS FROM (json_to_recordset($1::text::json) AS (name text, may boolean))",
+  messages:
+    "ROWS FROM (json_to_recordset($2::text::json) AS (target int, delay float8, metadata text, headers text, size int))",
+  bodies: "$3::bytea"
+}
+
 export type Statements = ReturnType<typeof make>
 
 // Long, because it is a list.
@@ -37,26 +55,23 @@ export const make = (schema: string) => {
   const created = (names: string): string =>
     `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
 
-  /**
-   * $1 names of queues, $2 whether each may be created; the messages: $3 index of the queue, $4 delay, $5 metadata, $6 headers, $7
-   * length of the body; $8 all bodies. Returns for each queue whether it is missing, and when its first message is due.
-   */
-  const publish = (durability: string): string => `
+  /** Returns for each queue whether it is missing, and when its first message is due. */
+  const publish = ({ bodies, messages, targets }: typeof sent, durability: string): string => `
       WITH target AS MATERIALIZED (
         SELECT t.i, t.name, t.may, q.name IS NOT NULL AS present
-        FROM unnest($1::text[], $2::boolean[]) WITH ORDINALITY AS t(name, may, i) LEFT JOIN ${queue} q ON q.name = t.name
+        FROM ${targets} WITH ORDINALITY AS t(name, may, i) LEFT JOIN ${queue} q ON q.name = t.name
       ), made AS (${created("target WHERE may AND NOT present")}),
       added AS (
         INSERT INTO ${message} (queue, at, metadata, headers, body)
-        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($8::bytea, m.start::int, m.size)
+        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr(${bodies}, m.start::int, m.size)
         FROM (
           SELECT *, 1 + sum(size) OVER (ORDER BY i) - size AS start
-          FROM unnest($3::int[], $4::float8[], $5::text[], $6::text[], $7::int[])
-            WITH ORDINALITY AS u(target, delay, metadata, headers, size, i)
+          FROM ${messages} WITH ORDINALITY AS u(target, delay, metadata, headers, size, i)
         ) m JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
         RETURNING queue, at
       )
-      SELECT NOT t.may AND NOT t.present, (SELECT min(at) FROM added a WHERE a.queue = t.name), ${durability}
+      SELECT (NOT t.may AND NOT t.present)::int AS missing, (SELECT min(at) FROM added a WHERE a.queue = t.name) AS first,
+        ${durability} AS durability
       FROM target t ORDER BY t.i`
 
   /**
@@ -79,9 +94,9 @@ export const make = (schema: string) => {
   const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at`
 
   return {
-    publish: publish(synced),
+    publish: publish(sent, synced),
     /** In a program's transaction. */
-    publishWithin: publish("NULL"),
+    publishWithin: publish(sentWithin, "NULL"),
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
     claim: `
       WITH due AS MATERIALIZED (
@@ -174,11 +189,11 @@ export const make = (schema: string) => {
     enter: `LOCK TABLE ${message} IN ROW EXCLUSIVE MODE`,
     /** In a program's transaction: names the database and its server. */
     identity: `SELECT id, current_database(), (SELECT system_identifier::text FROM pg_control_system()) FROM ${version}`,
-    /** In a program's transaction: $1 and $2 handles. Returns those that were held. */
+    /** In a program's transaction: $1 handles. Returns those that were held. */
     ack: `
-      DELETE FROM ${message} m USING unnest($1::bigint[], $2::int[]) AS h(seq, token)
+      DELETE FROM ${message} m USING json_to_recordset($1::text::json) AS h(seq bigint, token int)
       WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq`,
     /** $1 channel, $2 payload. */
-    notify: "SELECT pg_notify($1, $2)"
+    notify: "SELECT pg_notify($1, $2)::text"
   }
 }

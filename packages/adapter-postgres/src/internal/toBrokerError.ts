@@ -1,6 +1,7 @@
 /** From an error of PostgreSQL, the driver or the system to a `BrokerError` with a reason and a remedy. Pure. */
 import { BrokerError } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
+import * as Predicate from "effect/Predicate"
 
 /** The operation of the port that failed, and its queue. */
 export interface Context {
@@ -56,11 +57,18 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "57P05": { reason: "ConnectionLost" }
 }
 
-/** Returns the SQLSTATE; `undefined` for any other error, such as those of sockets, whose codes are longer words. */
-export const stateOf = (cause: unknown): string | undefined =>
-  cause instanceof Error && "severity" in cause && "code" in cause && typeof cause.code === "string"
-    ? cause.code
-    : undefined
+/** The members in which Effect's SqlClient, Drizzle and Prisma keep the server's error. */
+const wrappers = ["reason", "cause", "meta", "driverAdapterError"]
+
+/**
+ * Returns the SQLSTATE, also of an error that a library has wrapped; `undefined` for any other error, such as those of sockets, whose
+ * codes are longer words.
+ */
+export const stateOf = (cause: unknown): string | undefined => {
+  if (!Predicate.isObject(cause)) return undefined
+  if ("severity" in cause && "code" in cause && typeof cause.code === "string") return cause.code
+  return wrappers.map((name) => stateOf(Reflect.get(cause, name))).find((state) => state !== undefined)
+}
 
 /** An attempt to connect has no outcome that could be unknown. */
 const ofConnecting = ({ isMisconfigured, reason, remedy }: Meaning): Meaning =>

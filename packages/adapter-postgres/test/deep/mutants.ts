@@ -158,8 +158,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "acks by an outdated token in a transaction",
     kills: "a lease that is lost before within makes it fail",
     file: "internal/statements.ts",
-    text: "AS h(seq, token)\n      WHERE m.seq = h.seq AND m.token = h.token",
-    replacement: "AS h(seq, token)\n      WHERE m.seq = h.seq AND m.token >= h.token"
+    text: "AS h(seq bigint, token int)\n      WHERE m.seq = h.seq AND m.token = h.token",
+    replacement: "AS h(seq bigint, token int)\n      WHERE m.seq = h.seq AND m.token >= h.token"
   },
   {
     name: "does not notice that another process has the message",
@@ -172,9 +172,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "acks the first message of a batch in its transaction",
     kills: "a batch is acked in one transaction, except for the messages that it retries",
     file: "settle/ackWithin.ts",
-    text: "const removed = yield* run(store.statements.ack, handles(deliveries.map(receiptOf)))",
-    replacement: `const removed = yield* run(store.statements.ack, handles(deliveries.slice(0, 1).map(receiptOf)))
-      if (removed.length === 1) return`
+    text: "JSON.stringify(handles)",
+    replacement: "JSON.stringify(handles.slice(0, 1))"
   },
   {
     name: "stores the first message of a batch in its transaction",
@@ -194,8 +193,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a transaction that has ended",
     kills: "a value that is no transaction is refused with a remedy, and so is a transaction that has ended",
     file: "connect/within.ts",
-    text: "executor.run(statements.enter)",
-    replacement: 'executor.run("SELECT 1")'
+    text: "executor.query(statements.enter, [])",
+    replacement: 'executor.query("SELECT 1", [])'
   }
 ]
 
@@ -204,15 +203,16 @@ export const afterCrash: ReadonlyArray<Mutant.Patch> = [
     name: "confirms sends before they are on the disk",
     kills: "of sends that a crash interrupts, the confirmed ones are not lost",
     file: "internal/statements.ts",
-    text: "publish: publish(synced)",
-    replacement: "publish: publish(unsynced)"
+    text: "publish: publish(sent, synced)",
+    replacement: "publish: publish(sent, unsynced)"
   },
   {
     name: "removes what it delivers",
     kills: "a crash loses no message that was not settled, and may repeat one that was",
     file: "consume/consumer.ts",
-    text: "for (const { receipt } of leased) held.add(receipt)",
-    replacement:
-      'for (const { receipt } of leased) gather<void, void>(lanes.claim, 0, async (session) => [void (await session.query(statements.removeUnlocked, [[receipt.seq], [receipt.token]]))])(undefined, 1, { operation: "receive" }, () => held.add(receipt))'
+    text: "cursor.claimed(rows.at(-1), timers.now())",
+    replacement: `cursor.claimed(rows.at(-1), timers.now())
+      await session.query(statements.removeUnlocked, [rows.map(({ seq }) => seq), rows.map(({ token }) => token)])
+      await session.query("CHECKPOINT", [])`
   }
 ]

@@ -36,7 +36,7 @@ export const replayOf = (seed: number, kinds: ReadonlyArray<Scenario.Kind>): str
 }
 
 /** The minimum part of all seeds in which every situation must be seen, and the minimum number of seeds that proves anything. */
-const leastSeen = 0.005
+const leastSeen = 0.0025
 const seedsForCoverage = 10_000
 
 const percent = (part: number): string => `${(part * 100).toFixed(2)} %`

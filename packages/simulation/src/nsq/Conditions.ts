@@ -25,8 +25,10 @@ export const of =
     const isExposed = !isRequest || draw.chance(`${place} exposed`, exposed)
     const happens = (...kinds: ReadonlyArray<keyof Rates>): boolean => kinds.some((kind) => fault(kind, place))
     return {
-      takes: (way) => {
-        const isLate = (isRequest ? isExposed : way === "up") && fault("late", place)
+      takes: (way, command) => {
+        // A client moves its credit many times in a second: RDY would always be late.
+        const isRdy = command?.name === "RDY"
+        const isLate = (isRequest ? isExposed : way === "up" && !isRdy) && fault("late", place)
         // Most often for a moment only.
         return latency(place) + (isLate ? slowest * draw.unit(`${place} slow`) ** 3 : 0)
       },

@@ -2,7 +2,6 @@
 import { NsqBroker, type NsqOptions } from "@requeue/adapter-nsq"
 import { Driver } from "@requeue/adapter-nsq/driver"
 import type { Delivery } from "@requeue/core/port"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as NsqDriver from "../servers/nsq/Driver.ts"
 import type * as Nsqd from "../servers/nsq/Nsqd.ts"
@@ -69,8 +68,9 @@ export const make = (world: World): Model => {
   const { hasTwoNsqd, isExact, publishesOverAll, usesLookupd } = Settings.of(scenario)
   const names = hasTwoNsqd ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const purposes = Purposes.make(world)
-  const { clockOf, wakeAll } = IdleChecks.make(world)
+  const { changed, during, wakeAll } = IdleChecks.make(world)
   const { all, lookupd, network } = Servers.make(world, names, purposes, wakeAll)
+  for (const { onChange } of all) onChange.add(changed)
   const options: NsqOptions.Options = {
     messageTimeout: scenario.lease,
     retry: isExact ? "exact" : "native",
@@ -93,14 +93,11 @@ export const make = (world: World): Model => {
 
   return {
     client: (machine) =>
-      NsqBroker.make(options).pipe(
+      during(machine, () => false, NsqBroker.make(options)).pipe(
         Effect.provideService(Driver, NsqDriver.make(Process.within(world, machine, network, purposes), machine.name)),
         Effect.map((service) => ({
           ...service,
-          subscribe: (request) =>
-            Effect.updateService(service.subscribe(request), Clock.Clock, (clock) =>
-              clockOf(machine, clock, isIdle(request.queue))
-            ),
+          subscribe: (request) => during(machine, isIdle(request.queue), service.subscribe(request)),
           numberOf
         }))
       ),
@@ -110,6 +107,8 @@ export const make = (world: World): Model => {
       if (world.fault("twice", "foreign")) store(queue, parcel, () => {})
     },
     restart: (away) => {
+      changed()
+      world.after(away, changed)
       restart(away)
       if (draw.chance("nsqlookupd restarts", chances.all)) lookupd.restart(away)
     },

@@ -267,6 +267,12 @@ const losing: ReadonlyArray<Mutant> = [
     to: "const isSame = true"
   },
   {
+    name: "what comes again while its retry is copied runs beside the copy",
+    file: lifecycle,
+    from: "|| isCopied || history.isLost || due",
+    to: "|| history.isLost || due"
+  },
+  {
     name: "a message that is given back counts what was lost before",
     file: lifecycle,
     from: "if (!goesBack(settlement) || history.redelivery",

@@ -1,7 +1,10 @@
 /** A session without credit: requests messages page by page, and holds them until they are removed or returned. */
 import { type Broker, type Delivery, Metadata } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
 import { type Answered, type Receipt, receiptOf } from "../consume/receipt.ts"
 import type { Session } from "../consume/session.ts"
 import * as Sessions from "../consume/sessions.ts"
@@ -23,15 +26,16 @@ export interface Holder {
   readonly held: Map<string, Receipt>
   /** Messages that were not shown yet. */
   readonly arrived: Array<Delivery.Delivery>
+  /** Opens when a message arrives. */
+  readonly arrival: Latch.Latch
   /** The ids of messages that nsqd has requeued. */
   readonly lapsed: Set<string>
   /** Called when nsqd refuses a `FIN`. */
   readonly refusals: WeakMap<Answered["delivery"], () => void>
 }
 
-/** Milliseconds: a page ends after `silence` without a message; `pause` is the time between checks. */
-const silence = 3000
-const pause = 2
+/** A page ends after this time without a message. */
+const silence = Duration.seconds(3)
 
 /** Milliseconds that nsqd may take to requeue all messages of a connection. */
 const closeTimeout = 30_000
@@ -50,6 +54,7 @@ export const open = (queue: string, { node, queue: topic }: Place, env: HolderDe
     const { elapsed, now } = env
     const [held, lapsed]: [Holder["held"], Holder["lapsed"]] = [new Map(), new Set()]
     const arrived: Array<Delivery.Delivery> = []
+    const arrival = Latch.makeUnsafe()
     const refusals: Holder["refusals"] = new WeakMap()
     const subscriber: Parameters<typeof Sessions.connect>[0] = {
       queue,
@@ -59,12 +64,13 @@ export const open = (queue: string, { node, queue: topic }: Place, env: HolderDe
         if (held.has(receipt.id)) lapsed.add(receipt.id)
         held.set(receipt.id, receipt)
         arrived.push(delivery)
+        arrival.openUnsafe()
       },
       onRefused: ({ delivery }) => refusals.get(delivery)?.()
     }
     return Effect.map(
       Sessions.connect(subscriber, env, { node, topic, isAgain: false }),
-      (session): Holder => ({ queue, session, env, held, arrived, lapsed, refusals })
+      (session): Holder => ({ queue, session, env, held, arrived, arrival, lapsed, refusals })
     )
   })
 
@@ -81,14 +87,13 @@ export const lossAt = ({ held, lapsed, session }: Holder, time: number): "Connec
 }
 
 /** Takes `count` messages; fewer if none has arrived for some seconds. */
-export const take = ({ arrived, held, session }: Holder, count: number) =>
+export const take = ({ arrival, arrived, held, session }: Holder, count: number) =>
   Effect.gen(function* () {
     session.answer(`RDY ${held.size + count}\n`, ignore)
-    let seen = 0
-    for (let quiet = 0; arrived.length < count && session.isOpen() && quiet < silence; quiet += pause) {
-      yield* Effect.sleep(pause)
-      if (arrived.length > seen) quiet = 0
-      seen = arrived.length
+    const changed = Effect.raceFirst(arrival.await, Deferred.await(session.gone))
+    while (arrived.length < count && session.isOpen()) {
+      arrival.closeUnsafe()
+      if (Option.isNone(yield* Effect.timeoutOption(changed, silence))) break
     }
     return arrived.splice(0, count)
     // Otherwise removed messages would make room for unrequested ones.

@@ -43,7 +43,9 @@ export interface Store {
     context: Context,
     run: (session: Session) => Promise<A>
   ) => Effect.Effect<A, BrokerError.BrokerError>
-  /** Connections of the program that are of this database. */
+  /** Names the database, its server and the schema. */
+  readonly identity: Effect.Effect<string, BrokerError.BrokerError>
+  /** Connections and transactions of the program that are of this database. */
   readonly checked: WeakSet<object>
 }
 
@@ -90,6 +92,15 @@ export const make = (
     const expire = Expiry.make({ lane: lanes.claim, statements, timers, timeout, wake })
     const gather: Store["gather"] = (lane, maxWeight, run) => Gather.make({ lane, maxWeight, run, timers, timeout })
 
+    const read: Store["read"] = <A>(context: Context, run: (session: Session) => Promise<A>) =>
+      Effect.callback<A, BrokerError.BrokerError>((resume) => {
+        const add = gather<void, A>(lanes.inspect, 0, async (on) => [await run(on)])
+        add(undefined, 1, context, (error, result) => {
+          if (error !== undefined) return resume(Effect.fail(error))
+          resume(Effect.succeed(result as A)) // It has run.
+        })
+      })
+
     return {
       settings,
       statements,
@@ -115,14 +126,13 @@ export const make = (
         notifier.listen()
         expire()
       },
-      read: <A>(context: Context, run: (session: Session) => Promise<A>) =>
-        Effect.callback<A, BrokerError.BrokerError>((resume) => {
-          const add = gather<void, A>(lanes.inspect, 0, async (on) => [await run(on)])
-          add(undefined, 1, context, (error, result) => {
-            if (error !== undefined) return resume(Effect.fail(error))
-            resume(Effect.succeed(result as A)) // It has run.
-          })
-        }),
+      read,
+      identity: yield* Effect.cached(
+        Effect.map(
+          read({ operation: "within" }, (session) => session.query(statements.identity, [])),
+          ([row]) => String(row)
+        )
+      ),
       checked: new WeakSet()
     }
   })

@@ -1,7 +1,7 @@
 /** Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this database. */
 import { BrokerError, OptionKind } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import type { Row, Value } from "../client.ts"
+import type { Row } from "../client.ts"
 import { type Context, stateOf, toBrokerError } from "../toBrokerError.ts"
 import * as Executor from "./executor.ts"
 import type { Store } from "./store.ts"
@@ -9,7 +9,7 @@ import type { Store } from "./store.ts"
 /** Runs a statement. */
 export type Run = (
   text: string,
-  values: ReadonlyArray<Value>
+  values: ReadonlyArray<Executor.Value>
 ) => Effect.Effect<ReadonlyArray<Row>, BrokerError.BrokerError>
 
 /** The error of a value that is not an open transaction of the database. */
@@ -19,8 +19,8 @@ const unsupported = (context: Context, detail: string, remedy: string, cause?: u
 const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
   unsupported(
     context,
-    `expected a connection of pg in a transaction, got ${OptionKind.show(value)}`,
-    "Pass the client of pg, or of a pool's connect(), on which BEGIN was run"
+    `expected a transaction of pg, postgres.js, Drizzle, Kysely, Knex, Prisma or Effect's SqlClient, got ${OptionKind.show(value)}`,
+    "Pass what your library passes to the function of a transaction, or the client of pg on which BEGIN was run"
   )
 
 const ended = (context: Context, cause: unknown): BrokerError.BrokerError =>
@@ -45,6 +45,7 @@ const elsewhere = (context: Context, cause?: unknown): BrokerError.BrokerError =
 /** From an error of the statement that enters the transaction. */
 const refusal = (context: Context, cause: unknown): BrokerError.BrokerError => {
   switch (stateOf(cause)) {
+    case undefined:
     case "25P01":
       return ended(context, cause)
     case "25P02":
@@ -71,7 +72,7 @@ export const open = (
     if (executor === undefined) return yield* unknown(context, transaction)
     const { statements } = store
     yield* Effect.tryPromise({
-      try: () => executor.run(statements.enter),
+      try: () => executor.query(statements.enter, []),
       catch: (cause) => refusal(context, cause)
     })
     const run: Run = (text, values) =>
@@ -81,8 +82,7 @@ export const open = (
       })
     if (!store.checked.has(executor.connection)) {
       const found = yield* run(statements.identity, [])
-      const ours = yield* store.read(context, (session) => session.query(statements.identity, []))
-      if (String(found[0]) !== String(ours[0])) return yield* elsewhere(context)
+      if (String(found[0]) !== (yield* store.identity)) return yield* elsewhere(context)
       store.checked.add(executor.connection)
     }
     return run

@@ -71,7 +71,7 @@ export const make = ({ gather, lanes, now, statements, wake }: Store, maxBodySiz
     const absent = new Set<string>()
     for (const [index, queue] of [...targets.keys()].entries()) {
       const [isMissing, from] = results[index]!
-      if (isMissing === true) absent.add(queue)
+      if (isMissing === 1) absent.add(queue)
       else wake(queue, Number(from))
     }
     return rows.map(({ queue }) => absent.has(queue))

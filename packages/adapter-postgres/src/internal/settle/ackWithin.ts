@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"
 import * as Within from "../connect/within.ts"
 import { receiptOf } from "../consume/receipt.ts"
-import { handles } from "../rows.ts"
 import { leaseLost } from "../toBrokerError.ts"
 
 /** Returns the `ackWithin` of a consumer. */
@@ -14,6 +13,7 @@ export const make =
     Effect.gen(function* () {
       const context = { operation: "within", queue }
       const run = yield* Within.open(transaction, context, store)
-      const removed = yield* run(store.statements.ack, handles(deliveries.map(receiptOf)))
+      const handles = deliveries.map(receiptOf).map(({ seq, token }) => ({ seq, token }))
+      const removed = yield* run(store.statements.ack, [JSON.stringify(handles)])
       if (removed.length < deliveries.length) return yield* leaseLost(context)
     })

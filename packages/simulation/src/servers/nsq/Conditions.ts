@@ -26,8 +26,8 @@ export type Failure = "refused" | "lostRequest" | "lostAnswer" | "lateAnswer"
 
 /** The conditions of one connection, or of one request. */
 export interface Conditions {
-  /** Returns the milliseconds that a frame takes. */
-  readonly takes: (way: Way) => number
+  /** Returns the milliseconds that a frame takes; `command` is one to nsqd. */
+  readonly takes: (way: Way, command?: Command) => number
   /** Whether the connection breaks at a frame that is written now. */
   readonly breaks: (way: Way) => boolean
   /** Returns how it breaks. */

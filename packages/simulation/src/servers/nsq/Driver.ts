@@ -28,6 +28,19 @@ const later = <A>({ host }: Network.Network, signal: AbortSignal, run: () => A):
     })
   })
 
+/** Runs callbacks half a millisecond later, those of one moment together. */
+const soonOn = ({ after, now }: Network.Network["host"]): ((run: () => void) => void) => {
+  let last: { readonly at: number; readonly runs: Array<() => void> } | undefined
+  return (run) => {
+    if (last?.at === now()) return void last.runs.push(run)
+    const runs = [run]
+    last = { at: now(), runs }
+    after(0.5, () => {
+      for (const each of runs) each()
+    })
+  }
+}
+
 const identityOf = (text: string): Identity => {
   const answer = JSON.parse(text) as Readonly<Record<string, unknown>> // nsqd answers an object
   return {
@@ -60,6 +73,8 @@ interface Opening {
   /** The command after `IDENTIFY`, if any. */
   readonly next: Commands.Command | undefined
   readonly on: Listener
+  /** Calls back after a write. */
+  readonly soon: (run: () => void) => void
   /** nsqd's answers to publishes; an error after which it has closed the connection. */
   readonly answered: (error: Error | null) => void
 }
@@ -68,7 +83,7 @@ interface Opening {
 // Long, because its functions share the state of one connection, as in the real driver.
 const open = async (
   network: Network.Network,
-  { address, answered, clientId, messageTimeout, next, on, purpose, settings }: Opening,
+  { address, answered, clientId, messageTimeout, next, on, purpose, settings, soon }: Opening,
   signal: AbortSignal
 ): Promise<Connection & { readonly publish: (command: Commands.Command) => void }> => {
   const { host } = network
@@ -142,7 +157,7 @@ const open = async (
     write: (commands, done) => {
       if (isClosed) return done(failure ?? new Error("the connection is closed"))
       writeAll(Commands.read(Buffer.from(commands, "latin1")))
-      host.after(0.5, () => done(isClosed ? new Error(endedText) : null))
+      soon(() => done(isClosed ? new Error(endedText) : null))
     },
     stop: () =>
       new Promise((resume) => {
@@ -163,13 +178,24 @@ const open = async (
 export const make = (network: Network.Network, process = "client"): Driver => {
   let connections = 0
   const nextId = (): string => `${process}-${++connections}`
+  const soon = soonOn(network.host)
   const ignore: Listener = { message: () => {}, refused: () => {}, closed: () => {} }
 
   return {
     subscribe: (settings, address, { channel, messageTimeout, topic }, on, signal) => {
       const next = { name: "SUB", args: [topic, channel], body: Buffer.alloc(0) }
       const purpose = `consume ${topic}`
-      const request = { clientId: nextId(), purpose, settings, address, messageTimeout, next, on, answered: () => {} }
+      const request = {
+        clientId: nextId(),
+        purpose,
+        settings,
+        address,
+        messageTimeout,
+        next,
+        on,
+        soon,
+        answered: () => {}
+      }
       return open(network, request, signal)
     },
     connectPublisher: async (settings, address, closed, signal) => {
@@ -182,6 +208,7 @@ export const make = (network: Network.Network, process = "client"): Driver => {
         address,
         messageTimeout: settings.messageTimeout,
         next: undefined,
+        soon,
         on: {
           ...ignore,
           closed: (error) => {

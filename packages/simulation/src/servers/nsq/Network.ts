@@ -127,7 +127,7 @@ export const make = (
       session.leave()
       down.end()
     }
-    const up = Wire.open<Command>(host, () => conditions.takes("up"), {
+    const up = Wire.open<Command>(host, (command) => conditions.takes("up", command), {
       arrived: (command) => {
         if (isServed) execute(command)
       },

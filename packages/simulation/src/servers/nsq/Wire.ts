@@ -15,10 +15,10 @@ export interface Pipe<A> {
   readonly hold: () => () => void
 }
 
-/** Opens a direction. `takes` returns the milliseconds that the next item takes, unless an earlier one takes longer. */
+/** Opens a direction. `takes` returns the milliseconds that an item, or the end, takes, unless an earlier one takes longer. */
 export const open = <A>(
   host: Host,
-  takes: () => number,
+  takes: (item?: A) => number,
   on: { readonly arrived: (item: A) => void; readonly ended: () => void }
 ): Pipe<A> => {
   const underWay: Array<() => void> = []
@@ -33,16 +33,16 @@ export const open = <A>(
     if (held === undefined) next()
     else held.push(next)
   }
-  const push = (run: () => void): void => {
+  const push = (run: () => void, item?: A): void => {
     if (isCut) return
     underWay.push(run)
     const now = host.now()
-    last = Math.max(last, now + takes())
+    last = Math.max(last, now + takes(item))
     host.after(last - now, arrive)
   }
 
   return {
-    write: (item) => push(() => on.arrived(item)),
+    write: (item) => push(() => on.arrived(item), item),
     end: () => push(on.ended),
     cut: () => {
       isCut = true
