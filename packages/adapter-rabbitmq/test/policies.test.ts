@@ -30,7 +30,7 @@ const plan = () => {
 /** The harm that one policy does to all queues of the plan: queue, whether delays end early, and the text without its remedy. */
 const harms = (policy: Readonly<Record<string, unknown>>) => {
   const known = plan().objects.flatMap((object) =>
-    object._tag === "Queue" ? [{ name: object.name, type: "quorum" as const, policy }] : []
+    object._tag === "Queue" ? [{ name: object.name, type: "quorum" as const, arguments: object.arguments, policy }] : []
   )
   return harmsKnown({ queues: known, rules: undefined })
 }
@@ -94,7 +94,7 @@ describe("policies on our own queues", () => {
       `queue ${rung}: a policy of the server ends delays of 5s after 300ms`
     ])
     assert.include(early.map(([queue]) => queue).join(), "requeue.v1.q.level.50.9")
-    const queues = [{ name: rung, type: "quorum" as const, policy: {} }]
+    const queues = [{ name: rung, type: "quorum" as const, arguments: {}, policy: {} }]
     assert.notDeepInclude(
       harmsKnown({ queues, rules }).map(([queue]) => queue),
       rung

@@ -87,6 +87,8 @@ export interface Sending {
   /** Ids may repeat. */
   readonly id: string
   readonly delay: number
+  /** Bytes of one more header. Default: there is none. */
+  readonly header?: number
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
   /** Metadata that a foreign producer writes, as text. Default: none. */
   readonly metadata?: string
@@ -177,6 +179,12 @@ export interface RabbitMq {
   readonly topology: "auto" | "ladder" | "levels" | "perMessageTtl" | "perDelayQueue" | "waitLoop" | "native"
   /** The type of the queue, which exists and is used as it is. Default: the adapter declares it. */
   readonly adopted?: "quorum" | "classic"
+  /** When the exchange is deleted that delivers delayed messages. Default: never. */
+  readonly deletedAt?: number
+  /** The largest frame in bytes. Default: that of the server. */
+  readonly frameMax?: number
+  /** Milliseconds after which an operator policy ends all delays. Default: no policy does. */
+  readonly policyTtl?: number
 }
 
 /** How often faults happen, 0 to 1 for each exchange. They end at `calmAt`. */

@@ -49,6 +49,7 @@ const Sending = strict({
   by: Schema.Literals(["ours", "foreign"]),
   id: Schema.String,
   delay: Millis,
+  header: optionalKey(whole(1, 100_000)),
   body: Schema.Literals(["good", "undecodable", "slowToDecode", "neverDecoded"]),
   metadata: optionalKey(Schema.String),
   runs: list(Behaviour)
@@ -133,7 +134,10 @@ const File = strict({
       version: Schema.Literals(["3.10.8", "4.0.5", "4.3.6"]),
       queueType: Schema.Literals(["quorum", "classic"]),
       topology: Schema.Literals(["auto", "ladder", "levels", "perMessageTtl", "perDelayQueue", "waitLoop", "native"]),
-      adopted: optionalKey(Schema.Literals(["quorum", "classic"]))
+      adopted: optionalKey(Schema.Literals(["quorum", "classic"])),
+      deletedAt: optionalKey(Millis),
+      frameMax: optionalKey(whole(4096)),
+      policyTtl: optionalKey(Millis)
     })
   ),
   focus: optionalKey(Schema.String),

@@ -26,6 +26,12 @@ const topologies = ["auto", "auto", "ladder", "levels", "perMessageTtl", "perDel
 /** Milliseconds of the longest wait in most worlds: consumers check the server's objects twice a minute, which takes most of a long one. */
 const longestOfMost = 90_000
 
+/** The smallest frame that a server may have, in bytes. */
+const smallest = 4096
+
+/** Milliseconds after which a policy ends delays: each takes a few copies then. */
+const policyTtl = 20_000
+
 const shortened = (scenario: Scenario): Scenario => ({
   ...scenario,
   versions: scenario.versions.map((version) => ({
@@ -46,9 +52,32 @@ const serverOf = (scenario: Scenario, { chance, pick }: Draw.Sequence): RabbitMq
   }
 }
 
+/**
+ * Whether delayed messages survive the deletion of the exchange that delivers them. Only quorum queues keep what they cannot pass
+ * on, and only these topologies use the exchange for all delays.
+ */
+const mayBeDeleted = ({ adopted, queueType, topology }: RabbitMq): boolean =>
+  queueType === "quorum" && adopted === undefined && ["auto", "ladder", "levels"].includes(topology)
+
 /** The scenario with its server. It has its own random numbers. */
 export const on = (scenario: Scenario): Scenario => {
   const random = Draw.sequence(scenario.seed + 0x51c0_77e3)
   const rabbitmq = serverOf(scenario, random)
-  return { ...(random.chance(0.8) ? shortened(scenario) : scenario), rabbitmq }
+  const suited = random.chance(0.8) ? shortened(scenario) : scenario
+  const isDeleted = mayBeDeleted(rabbitmq) && random.chance(0.1)
+  const deletedAt = random.whole(1000, Math.min(scenario.calmAt, 20_000) - 1)
+  const isLong = suited.versions.some(({ backoff }) => backoff.some((delay) => delay > policyTtl))
+  const hasPolicy = mayBeDeleted(rabbitmq) && !isDeleted && isLong && random.chance(0.2)
+  const isFull = suited.sendings.some(({ header }) => header !== undefined)
+  return {
+    ...suited,
+    // A process knows a delay queue that another one makes only after its next look at the policies.
+    processes: hasPolicy ? suited.processes.slice(0, 1) : suited.processes,
+    rabbitmq: {
+      ...rabbitmq,
+      ...(isDeleted ? { deletedAt } : {}),
+      ...(hasPolicy ? { policyTtl } : {}),
+      ...(isFull ? { frameMax: smallest } : {})
+    }
+  }
 }

@@ -184,6 +184,44 @@ const twists: ReadonlyArray<Twist> = [
       },
       calmAt: random.pick([5000, 10_000, 30_000])
     })
+  },
+  {
+    name: "letters of one id are published together, and some of them are returned",
+    families: ["push"],
+    part: 0.02,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, { maxAttempts: 1, deadLetter: "work.dlq", concurrency: 5, batch: undefined }),
+      processes: alone(scenario),
+      sendings: burst(random.whole(2, 5), 1000, { throws: "error" }).map((sending) => ({ ...sending, id: "again" })),
+      refusals: [{ key: random.whole(1, 2), of: "deadLetter", until: 5, ends: true, reason: "Unroutable" }],
+      operations: [],
+      rates: calm,
+      calmAt: 30_000
+    })
+  },
+  {
+    name: "headers nearly fill a frame, and those of copies are larger",
+    families: ["push"],
+    part: 0.02,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, {
+        maxAttempts: 2,
+        maxDeliveries: 10,
+        backoff: [1000],
+        deadLetter: "work.dlq",
+        batch: undefined
+      }),
+      processes: alone(scenario),
+      sendings: burst(random.whole(2, 5), 1000, { throws: "error" }, 2).map((sending) =>
+        random.chance(0.5) ? { ...sending, header: random.whole(3500, 3800) } : sending
+      ),
+      refusals: [],
+      operations: [],
+      rates: calm,
+      calmAt: 30_000
+    })
   }
 ]
 

@@ -22,8 +22,11 @@ export const send = (
   let underWay = 0
 
   const begin = (sending: Sending): void => {
-    const { by, delay, id, key, metadata } = sending
-    const headers = { [keyHeader]: String(key) }
+    const { by, delay, header, id, key, metadata } = sending
+    const headers = {
+      [keyHeader]: String(key),
+      ...(header === undefined ? {} : { large: "x".repeat(header) })
+    }
     const body = bodyOf(sending)
     let isCalled = false
     /** The program calls `send`: not before its broker is made, which may take a while. */

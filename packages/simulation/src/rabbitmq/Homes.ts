@@ -33,7 +33,8 @@ export const wayFrom = (vhost: Vhost, queue: string, { properties, routingKeys, 
     own = Infinity
     const keys = deadLetterRoutingKey === undefined ? routingKeys : [deadLetterRoutingKey]
     const [next] = vhost.route(deadLetterExchange, keys, headers)
-    if (next === undefined) break
+    // Its queue keeps what it cannot pass on until the exchange is there again.
+    if (next === undefined) return { home: keys.find(isHome) ?? at, delay }
     at = next.declaration.name
   }
   return { home: at, delay }

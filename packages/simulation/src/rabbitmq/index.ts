@@ -22,14 +22,22 @@ import * as Witness from "./Witness.ts"
 
 const usual: RabbitMq = { version: "4.3.6", queueType: "quorum", topology: "auto" }
 
+/** The exchange that delivers delayed messages. */
+const delivering = "requeue.v1.deliver"
+
 /** The smallest limit that the adapter accepts, and one above all deliveries of the policies. */
 const deliveryLimitOf = ({ versions }: Scenario): number =>
   Math.max(10, ...versions.map(({ maxDeliveries }) => 2 * maxDeliveries + 5))
 
-const optionsOf = (scenario: Scenario, { adopted, queueType, topology }: RabbitMq): RabbitMqOptions.Options => ({
+const optionsOf = (
+  scenario: Scenario,
+  { adopted, policyTtl, queueType, topology }: RabbitMq
+): RabbitMqOptions.Options => ({
   topology,
   queueType,
   deliveryLimit: deliveryLimitOf(scenario),
+  // Only the management interface shows policies.
+  ...(policyTtl === undefined ? {} : { management: "http://localhost:15672" }),
   ...(adopted === undefined ? {} : { queues: { [work]: { assert: "passive" as const } } })
 })
 
@@ -59,9 +67,17 @@ export const make = (world: World): Model => {
   const verdicts = Verdicts.make(world, (publication) => Homes.homeOf(server.vhost, publication))
   const server: Server = new Server(host, {
     version: setup.version,
+    frameMax: setup.frameMax,
     onFact: Witness.make(world, host.now, () => server.vhost, purposeOf),
     verdict: (publication) => verdicts.atServer(purposeOf(publication)?.process, publication)
   })
+  if (setup.policyTtl !== undefined)
+    server.vhost.setPolicy("operator", "short", { pattern: "^requeue", definition: { "message-ttl": setup.policyTtl } })
+  if (setup.deletedAt !== undefined)
+    world.after(setup.deletedAt, () => {
+      world.record({ _tag: "Fault", site: `cut ${delivering} 1`, kind: "cut" })
+      server.vhost.exchanges.delete(delivering)
+    })
   server.vhost.declareQueue(work, { durable: true, arguments: argumentsOf(scenario, options, setup) }, server)
 
   const driverOf = (machine: Machine) => {

@@ -4,7 +4,9 @@ import { type Case, Check, Wait } from "@requeue/conformance"
 import { Backoff, type BrokerError, Consumer, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import * as Limits from "./limits.ts"
 import * as Returned from "./returned.ts"
 import { test } from "./Own.ts"
@@ -81,6 +83,24 @@ export const cases: ReadonlyArray<Case.Case> = [
         yield* send("orders", "a")
         yield* Wait.until("two runs", () => runs.length === 2, 4 * delay)
         Check.isTrue("the delay has passed", runs[1]! - runs[0]! >= delay, runs[1]! - runs[0]!)
+      })
+  ),
+  test(
+    "a delay of a former version that a policy of the server ends early is waited for",
+    [{}, { management: "http://localhost:15672" }],
+    ({ send, server }) =>
+      Effect.gen(function* () {
+        const delay = 60_000
+        server.vhost.setPolicy("operator", "short", { pattern: "^requeue", definition: { "message-ttl": 20_000 } })
+        const former = yield* Scope.make()
+        const runs = yield* Scope.provide(failing("orders", delay), former)
+        yield* send("orders", "a")
+        yield* Wait.until("the first run", () => runs.length === 1)
+        yield* Effect.sleep("5 seconds")
+        yield* Scope.close(former, Exit.void)
+        const later = yield* failing("orders", 300)
+        yield* Wait.until("the second run", () => later.length >= 1, 4 * delay)
+        Check.isTrue("the delay has passed", later[0]! - runs[0]! >= delay, later[0]! - runs[0]!)
       })
   ),
   test(

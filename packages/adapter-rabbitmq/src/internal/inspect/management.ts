@@ -54,7 +54,7 @@ export interface BindingInfo {
 
 /** The policies of existing queues, and all policies for future ones; the latter are empty if the user may not read them. */
 export interface KnownPolicies {
-  readonly queues: ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>
+  readonly queues: ReadonlyArray<Pick<QueueInfo, "arguments" | "name" | "policy" | "type">>
   readonly rules: PolicyRules.Rules | undefined
 }
 
@@ -199,7 +199,7 @@ const of = ({ address, management, requestTimeout }: Settings, driver: Driver): 
       }),
     queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
     policies: Effect.zipWith(
-      get(`queues/${vhost}?columns=name,type,effective_policy_definition`),
+      get(`queues/${vhost}?columns=name,type,arguments,effective_policy_definition`),
       rules,
       (json, known) => ({ queues: list(json, toQueue), rules: known }),
       { concurrent: true }

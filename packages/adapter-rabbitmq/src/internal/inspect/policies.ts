@@ -71,6 +71,16 @@ export const harmsIn = (
   })
 }
 
+/**
+ * Queues of the server whose TTL a policy shortens. Messages of other retry policies, such as that of a former version of the
+ * program, wait in delay queues that a plan does not have. Pure.
+ */
+const shortened = ({ queues, rules = PolicyRules.none }: KnownPolicies): ReadonlyArray<string> =>
+  queues.flatMap(({ arguments: args, name, policy, type = RabbitMqQueue.typeOf(args) }) => {
+    const [own, limit] = [args[ttl], (policy ?? PolicyRules.definitionFor(rules, name, type))["message-ttl"]]
+    return typeof own === "number" && typeof limit === "number" && limit < own ? [name] : []
+  })
+
 /** Milliseconds for which all consumers share a response of the management interface. */
 const fresh = 10_000
 
@@ -95,9 +105,12 @@ export const make = (management: Management | undefined, serverVersion: () => st
     look: (plan) =>
       Effect.gen(function* () {
         if (known === undefined) return
-        const harms = harmsIn(plan, yield* known("policies"), serverVersion())
+        const all = yield* known("policies")
+        const harms = harmsIn(plan, all, serverVersion())
+        for (const { name } of all.queues) early.delete(name)
         for (const object of [...plan.objects, ...plan.onDemand]) if (object._tag === "Queue") early.delete(object.name)
         for (const { isEarly, queue } of harms) if (isEarly) early.add(queue)
+        for (const name of shortened(all)) early.add(name)
         const news = harms.filter(({ detail }) => !warned.has(detail))
         for (const { detail } of news) warned.add(detail)
         for (const { detail } of news.slice(0, mostWarnings)) yield* Log.warning(detail, { queue: plan.queue })
