@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { budgetsOf, overBudget, wordsIn } from "./prose.mjs"
+import { budgetsOf, maxTotal, overBudget, wordsIn } from "./prose.mjs"
 
 test("words are what stands between blanks", () => assert.equal(wordsIn("| a | b |\n\nc d"), 7))
 
@@ -18,5 +18,6 @@ test("a page over its budget, without one, or without a file is named", () => {
 })
 
 test("all pages together have a budget", () => {
-  assert.match(overBudget({ "a.md": 40_001 }, { "a.md": 50_000 }).join(), /40001 words, 40000 allowed/)
+  const lines = overBudget({ "a.md": maxTotal + 1 }, { "a.md": 50_000 })
+  assert.ok(lines.join().includes(`${maxTotal + 1} words, ${maxTotal} allowed`))
 })
