@@ -44,9 +44,12 @@ describe("connect", () => {
     ["ampq://me:hunter2@host", "no adapter serves the scheme ampq:. Did you mean amqp:?"],
     [
       "rabbitmq://me:hunter2@host",
-      "no adapter serves the scheme rabbitmq:. Known schemes: memory:, sqlite:, amqp:, amqps:, nsq:, sqs:."
+      "no adapter serves the scheme rabbitmq:. Known schemes: memory:, sqlite:, postgres:, postgresql:, amqp:, amqps:, nsq:, sqs:."
     ],
-    ["kafka://host", "no adapter serves the scheme kafka:. Known schemes: memory:, sqlite:, amqp:, amqps:, nsq:, sqs:."]
+    [
+      "kafka://host",
+      "no adapter serves the scheme kafka:. Known schemes: memory:, sqlite:, postgres:, postgresql:, amqp:, amqps:, nsq:, sqs:."
+    ]
   ])("%s, and no package that may be anybody's", async (url, words) => {
     const { message } = await refusal(url)
     assert.include(message, words)
