@@ -58,12 +58,13 @@ export const ready = (
     const page = (count: number) =>
       store.read({ operation: "browse", queue }, async (session) => {
         const wanted = Math.min(count, limit - held.size, pages.size())
+        // First: a claim whose page fails would hold its messages, and never show them.
+        const [counts] = await session.query(statements.count, [queue])
         const rows = await session.query(statements.claim, [queue, last.at, last.seq, wanted, settings.lease, 0])
         const shown = rows.map(toRow).map((row) => show(row, undefined, store))
         for (const { delivery } of shown) held.add(receiptOf(delivery))
         pages.seen(shown.map(({ delivery }) => delivery.body.length))
-        const [counts] = await session.query(statements.count, [queue])
-        isWhole = Number(counts?.[0]) === 0
+        isWhole = Number(counts?.[0]) <= rows.length
         return shown
       })
 
