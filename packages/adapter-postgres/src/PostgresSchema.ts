@@ -18,7 +18,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  *
  * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds of the server.
  * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
- * - `token`: grows with each lease and each settlement. A settlement with an older one does nothing.
+ * - `token`: random for each lease, and grows with each settlement. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of

@@ -23,6 +23,9 @@ const unsynced = "(SELECT set_config('synchronous_commit', 'off', true))"
 const synced =
   "(SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off')"
 
+/** A token that no earlier delivery had, also of a row that a restored backup or a standby has lost and numbered again. */
+const anyToken = "floor(random() * 2000000000)::integer"
+
 /** The columns of a `StoredRow`. */
 const columns = "seq, token, deliveries, at, metadata, headers, body"
 
@@ -103,7 +106,7 @@ export const make = (schema: string) => {
         SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
         ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
       ), taken AS (
-        UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = token + 1, deliveries = deliveries + $6::int
+        UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${anyToken}, deliveries = deliveries + $6::int
         WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING ${columns}
       )
       SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`,

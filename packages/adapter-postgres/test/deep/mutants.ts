@@ -24,14 +24,14 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills: outdated,
     file: "internal/statements.ts",
     text: "USING handle h WHERE m.seq = h.seq AND m.token = h.token",
-    replacement: "USING handle h WHERE m.seq = h.seq AND m.token >= h.token"
+    replacement: "USING handle h WHERE m.seq = h.seq AND m.token >= 0 * h.token"
   },
   {
     name: "changes messages by an outdated token",
     kills: "extending reports a lease that has ended, and leaves the other process its delivery",
     file: "internal/statements.ts",
     text: "JOIN handle h ON m.seq = h.seq AND m.token = h.token",
-    replacement: "JOIN handle h ON m.seq = h.seq AND m.token >= h.token"
+    replacement: "JOIN handle h ON m.seq = h.seq AND m.token >= 0 * h.token"
   },
   {
     name: "reports the ack of a lost delivery as done",
@@ -159,7 +159,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills: "a lease that is lost before within makes it fail",
     file: "internal/statements.ts",
     text: "AS h(seq bigint, token int)\n      WHERE m.seq = h.seq AND m.token = h.token",
-    replacement: "AS h(seq bigint, token int)\n      WHERE m.seq = h.seq AND m.token >= h.token"
+    replacement: "AS h(seq bigint, token int)\n      WHERE m.seq = h.seq AND m.token >= 0 * h.token"
   },
   {
     name: "does not notice that another process has the message",

@@ -9,7 +9,7 @@ import type { Client } from "pg"
 
 /**
  * Each fault happens to one statement: a sequence counts also the calls of transactions that are rolled back. A publish stores a message
- * or its copy; a claim and a settlement raise the token, an extension keeps it.
+ * or its copy; a claim changes the token, a settlement raises it, an extension keeps it.
  */
 export const install = (schema: string): string => `
   CREATE TABLE ${schema}.fault (id serial PRIMARY KEY, operation text, kind text, queue text);
@@ -22,7 +22,7 @@ export const install = (schema: string): string => `
         AND (TG_OP = 'INSERT' OR (OLD.leased > 0 AND NEW.metadata IS DISTINCT FROM OLD.metadata)))
       OR (f.operation <> 'publish' AND TG_OP <> 'INSERT' AND OLD.queue IN (f.queue, f.queue || '.dlq') AND (
         (f.operation = 'settle' AND OLD.leased > 0 AND (TG_OP = 'DELETE' OR (NEW.leased = 0 AND NEW.token > OLD.token)))
-        OR (TG_OP = 'UPDATE' AND f.operation = 'receive' AND NEW.leased > 0 AND NEW.token > OLD.token)
+        OR (TG_OP = 'UPDATE' AND f.operation = 'receive' AND NEW.leased > 0 AND NEW.token <> OLD.token)
         OR (TG_OP = 'UPDATE' AND f.operation = 'extend' AND NEW.leased > 0 AND OLD.leased > 0 AND NEW.token = OLD.token)))
     LOOP
       IF nextval(format('${schema}.fault_%s', found.id)) > 1 THEN CONTINUE; END IF;

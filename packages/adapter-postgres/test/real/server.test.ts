@@ -63,6 +63,34 @@ const role = async (name: string, settings = ""): Promise<string> => {
   return urlOf((url) => Object.assign(url, { username: name, password: "pw" }))
 }
 
+test("after a backup was restored, a delivery from before settles no other message", async () => {
+  const schema = fresh()
+  const [before, after] = [await open({ schema }), await open({ schema })]
+  const begun: Array<unknown> = []
+  const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const consume = (requeue: Requeue, nth: number) =>
+    requeue.consume("orders", { concurrency: 1 }, async (message) => {
+      begun.push(message.body)
+      await ends[nth]!.promise
+    })
+  const consumer = await consume(before, 0)
+  await before.send("orders", "a")
+  await until("the first run", () => begun.length === 1)
+  const drained = consumer.drain()
+  // As the backup was made before the send, the next message has the same number.
+  await admin.query(`TRUNCATE ${schema}.message RESTART IDENTITY`)
+  await consume(after, 1)
+  await after.send("orders", "b")
+  await until("the second run", () => begun.length === 2)
+  ends[0]!.resolve()
+  await drained
+  const { rows } = await admin.query(`SELECT convert_from(body, 'UTF8') AS body FROM ${schema}.message`)
+  ends[1]!.resolve()
+  await Promise.all([before.close(), after.close()])
+  assert.deepStrictEqual(begun, ["a", "b"])
+  assert.deepStrictEqual(rows, [{ body: '"b"' }])
+})
+
 describe("the schema", () => {
   test("is created once, by one of many processes that open it together", async () => {
     const schema = `a "b" ${fresh()}`
