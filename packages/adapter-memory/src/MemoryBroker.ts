@@ -21,6 +21,7 @@ import { operations } from "./internal/inspect/operations.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Settle from "./internal/settle/settle.ts"
 import * as Queues from "./internal/queues.ts"
+import * as Inbox from "./internal/inbox.ts"
 import { keepAlive } from "./internal/consume/keepAlive.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { fromUrl, kinds, type Options } from "./Options.ts"
@@ -116,6 +117,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     connection: () => connection,
     publish: publisher.publish,
     publishWithin: capabilities.transactions ? publisher.publishWithin : undefined,
+    inbox: capabilities.transactions ? Inbox.make(now) : undefined,
     subscribe: (options) => subscribe(options, { queues, dispatch, settle }),
     admin: Admin.make({ queues, dispatch, settle, publisher, capabilities, now, elapsed: timers.now })
   }

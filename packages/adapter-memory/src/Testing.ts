@@ -10,6 +10,7 @@
  */
 import type { QueueDefinition } from "@requeue/core"
 import { Broker, type Delay, OptionNames } from "@requeue/core/port"
+import type { Store } from "@requeue/core"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -30,8 +31,11 @@ export interface OpenBroker extends Tools, AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
+/** The options of a test's broker and its connection. It needs no store: it has transactions. */
+export interface OpenOptions extends Options, Omit<ConnectOptions, keyof Store.Options | "store"> {}
+
 /** `connect` checks the options of the connection. */
-const openKinds: OptionNames.Of<Options & ConnectOptions> = {
+const openKinds: OptionNames.Of<OpenOptions> = {
   ...kinds,
   adapters: true,
   logger: true,
@@ -67,7 +71,7 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
  * letter?.attempts // => 3
  * ```
  */
-export const open = async (options: Options & ConnectOptions = {}): Promise<OpenBroker> => {
+export const open = async (options: OpenOptions = {}): Promise<OpenBroker> => {
   OptionNames.check("Testing.open", options, openKinds)
   const {
     adapters,

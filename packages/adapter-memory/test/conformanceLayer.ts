@@ -1,18 +1,15 @@
 /** The memory broker with a harness that looks behind its port. */
-import { Harness } from "@requeue/conformance"
+import { Harness, WithStore } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { MemoryBroker, MemoryTransaction, type Options } from "../src/index.ts"
 
-const rollBack = ({ rollback }: MemoryTransaction.Transaction) => Effect.sync(rollback)
-
-export const layer = (options: Options.Options = {}) =>
+const alone = (options: Options.Options) =>
   Layer.effectContext(
     Effect.map(MemoryBroker.makeControlled({ maxBodySize: 1024 * 1024, ...options }), ({ broker, control }) => {
       let queues = 0
-      const rows: Array<string> = []
       const harness = Harness.Harness.of({
         name: "memory",
         uniqueQueue: (base) => Effect.sync(() => `${base}-${++queues}`),
@@ -34,18 +31,16 @@ export const layer = (options: Options.Options = {}) =>
         // A crash of the program ends the broker and its messages.
         crash: undefined,
         powerCut: undefined,
-        transactions: {
-          rows: Effect.sync(() => [...rows]),
-          begin: Effect.map(Effect.acquireRelease(Effect.sync(MemoryTransaction.make), rollBack), (value) => ({
-            value,
-            write: (row) => Effect.sync(() => value.onCommit(() => rows.push(row))),
-            commit: Effect.try({ try: value.commit, catch: (error) => error }),
-            rollback: rollBack(value)
-          }))
-        },
+        transactions: WithStore.inMemory(MemoryTransaction.make)(),
         lateness: 0,
         settleTime: 0
       })
       return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
     })
   )
+
+/** A memory broker; with `store`, another one is beside it. */
+export const layer = ({ store = false, ...options }: Options.Options & { readonly store?: boolean } = {}) =>
+  store
+    ? WithStore.layer(alone(options), MemoryBroker.layer(), WithStore.inMemory(MemoryTransaction.make))
+    : alone(options)

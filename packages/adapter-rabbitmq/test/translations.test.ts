@@ -142,7 +142,7 @@ describe("toDelivery", () => {
     assert.strictEqual(id("a"), id("a"))
     assert.notStrictEqual(id("a"), id("b"))
     assert.notStrictEqual(id("a"), id("a", { correlationId: "x" }))
-    assert.match(id(""), /^amqp-[0-9a-f]{16}$/)
+    assert.match(id(""), /^content-[0-9a-f]{16}$/)
   })
 
   it.each([null, 5, "", {}, [], "{", `{"v":2}`])("survives a foreign requeue header: %j", (header) =>

@@ -51,6 +51,8 @@ import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
 import { cases as troubles } from "./cases/troubles.ts"
 import { cases as transactedBatches } from "./cases/transactedBatches.ts"
+import { cases as inbox } from "./cases/inbox.ts"
+import { cases as relay } from "./cases/relay.ts"
 import { cases as transactions } from "./cases/transactions.ts"
 import { cases as truths } from "./cases/truths.ts"
 
@@ -97,6 +99,8 @@ export const cases: ReadonlyArray<Case> = [
   ...processes,
   ...transactions,
   ...transactedBatches,
+  ...inbox,
+  ...relay,
   ...failingCalls,
   ...removals,
   ...truths,

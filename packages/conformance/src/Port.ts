@@ -69,7 +69,7 @@ export interface Port {
   readonly ackWithin: (
     transaction: unknown,
     delivery: Delivery.Delivery
-  ) => Effect.Effect<void, BrokerError.BrokerError>
+  ) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError>
   /** Identifies the copy of a message that was delivered; `undefined` if the broker cannot. */
   readonly identify: (delivery: Delivery.Delivery) => string | undefined
   /** How often the adapter has reported that it connected again. */

@@ -41,7 +41,7 @@ export const broker: Broker.Service = {
       credit: () => {},
       settle: () => Effect.succeed([]),
       extend: () => Effect.succeed([]),
-      ackWithin: () => Effect.void,
+      ackWithin: () => Effect.succeed([]),
       identify: () => undefined
     }),
   admin: {

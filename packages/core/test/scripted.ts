@@ -56,7 +56,7 @@ interface Faults {
   identify: (delivery: Delivery) => string | undefined
   copiesRetries: boolean
   /** What an ack in a transaction does, with the capability `transactions`. */
-  ackWithin: (transaction: unknown) => Effect.Effect<void, BrokerError>
+  ackWithin: (transaction: unknown) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
 }
 
 /** The connection and the counts that the broker reports. */
@@ -76,7 +76,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     // Each receipt of a test is a copy's own.
     identify: ({ receipt }) => receipt as string,
     copiesRetries: false,
-    ackWithin: () => Effect.void
+    ackWithin: () => Effect.succeed([])
   }
 
   const errorOf = (operation: string, reason: Reason) =>

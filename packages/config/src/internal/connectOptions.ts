@@ -4,10 +4,12 @@ import type { Problem } from "../StrictSchema.ts"
 
 const names: Readonly<Record<keyof ConnectOptions, true>> = {
   adapters: true,
+  inboxRetention: true,
   logger: true,
   logLevel: true,
   maxPending: true,
   publishTimeout: true,
+  store: true,
   telemetry: true,
   waitForBroker: true
 }

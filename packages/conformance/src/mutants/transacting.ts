@@ -47,13 +47,16 @@ const publishes = (name: string, kills: string, change: (broker: Broker.Service)
   broker: (broker) => ({ ...broker, publishWithin: broker.publishWithin && change(broker) })
 })
 
+/** No message was done before. */
+const none: ReadonlyArray<Delivery.Delivery> = []
+
 const ackNow = ({ settle }: Broker.Subscription, deliveries: ReadonlyArray<Delivery.Delivery>) =>
-  Effect.asVoid(settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))))
+  Effect.as(settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))), none)
 
 /** Succeeds after an error with this reason. */
 const despite =
-  (reason: BrokerError.Reason, instead: () => Effect.Effect<void>) =>
-  (acked: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<void, BrokerError.BrokerError> =>
+  (reason: BrokerError.Reason, instead: () => Effect.Effect<typeof none>) =>
+  (acked: Effect.Effect<typeof none, BrokerError.BrokerError>): Effect.Effect<typeof none, BrokerError.BrokerError> =>
     acked.pipe(Effect.catch((error) => (error.reason === reason ? instead() : Effect.fail(error))))
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -84,7 +87,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   acks(
     "acks nothing of what is acked in a transaction",
     "a transaction that is committed acks its message, and its rows and messages exist from then on",
-    () => () => Effect.void
+    () => () => Effect.succeed(none)
   ),
   acks(
     "acks the first message of a batch in a transaction",
@@ -94,7 +97,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   acks(
     "does not notice that the lease is lost",
     "a lease that is lost before within makes it fail",
-    (sound) => (transaction, deliveries) => despite("LeaseLost", () => Effect.void)(sound(transaction, deliveries))
+    (sound) => (transaction, deliveries) =>
+      despite("LeaseLost", () => Effect.succeed(none))(sound(transaction, deliveries))
   ),
   acks(
     "takes any value for a transaction",

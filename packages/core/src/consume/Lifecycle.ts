@@ -208,11 +208,12 @@ export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _ta
 export const isEnlisted = ({ history }: Pick<Life, "history">): boolean => history.transaction !== undefined
 
 /**
- * Whether a settlement with this fate shows that the transaction was committed. A delivery that is known to be lost, or was
- * redelivered, shows nothing.
+ * Whether a settlement with this fate shows that the transaction was committed. That a delivery is lost which is known to be lost, or
+ * was redelivered, shows nothing.
  */
 export const isCommitted = ({ history }: Pick<Life, "history">, fate: SettleFailure["fate"]): boolean =>
-  fate === "lost" && history.transaction === "enlisted" && !history.isLost && history.redelivery === undefined
+  fate === "committed" ||
+  (fate === "lost" && history.transaction === "enlisted" && !history.isLost && history.redelivery === undefined)
 
 /**
  * Returns the next life and the effects of an event. Throws if the event cannot happen in the life's state, see {@link
@@ -339,7 +340,10 @@ const failed = (
   { fate, smaller }: Pick<SettleFailure, "fate" | "smaller">,
   context: Context
 ): Step => {
-  if (isCommitted(life, fate)) return { life: { ...life, state: over }, effects: [{ _tag: "Committed" }] }
+  if (isCommitted(life, fate)) {
+    const ended = taken(life, { ...decision, settlement: Settlement.Ack })
+    return { ...ended, effects: [...ended.effects, { _tag: "Committed" }] }
+  }
   // A redelivery that is handled separately replaces this one.
   if (fate === "lost" || life.history.redelivery === "separate") {
     const losses = decision.losses + 1

@@ -34,6 +34,24 @@ export class AlreadySettled extends Data.TaggedError("AlreadySettled")<{
   }
 }
 
+/**
+ * The error of a message that an earlier transaction has done: its broker has delivered it again. It rolls the transaction back, and
+ * Requeue acks the message. In a batch, Requeue returns the other messages to the queue, and no attempt is used up.
+ */
+export class AlreadyDone extends Data.TaggedError("AlreadyDone")<{
+  /** `message.within` or `batch.within`. */
+  readonly call: string
+  readonly queue: string
+  /** The ids of the messages. */
+  readonly ids: ReadonlyArray<string>
+}> {
+  override get message() {
+    const [id, ...more] = this.ids
+    const others = more.length === 0 ? "" : ` and ${more.length} more`
+    return `${this.call}: queue ${quoted(this.queue)}, message ${id}${others}: an earlier delivery of it was committed. Let this error roll the transaction back; Requeue acks the message`
+  }
+}
+
 /** The failure of a message whose handler succeeded, but whose transaction was not committed. The message is redelivered. */
 export class RolledBack extends Data.TaggedError("RolledBack") {
   override get message() {
@@ -45,7 +63,7 @@ export class RolledBack extends Data.TaggedError("RolledBack") {
  * Acks a message, or all messages of a batch without a retry, in a transaction. The message is done if and only if the
  * transaction is committed.
  *
- * Fails if the broker has no transactions, if the message is already settled, or if its lease is lost.
+ * Fails if the broker has no transactions, if the message is already settled or done, or if its lease is lost.
  *
  * @example
  * ```ts
@@ -76,10 +94,10 @@ export class RolledBack extends Data.TaggedError("RolledBack") {
 export const within = (
   received: Pick<Received<unknown> | Batch<unknown>, "within">,
   transaction: unknown
-): Effect.Effect<void, AlreadySettled | BrokerError> =>
+): Effect.Effect<void, AlreadyDone | AlreadySettled | BrokerError> =>
   Effect.tryPromise({ try: () => received.within(transaction), catch: (error) => error }).pipe(
     Effect.catch((error) => (isExpected(error) ? Effect.fail(error) : Effect.die(error)))
   )
 
-const isExpected = (error: unknown): error is AlreadySettled | BrokerError =>
-  error instanceof AlreadySettled || error instanceof BrokerError
+const isExpected = (error: unknown): error is AlreadyDone | AlreadySettled | BrokerError =>
+  error instanceof AlreadyDone || error instanceof AlreadySettled || error instanceof BrokerError

@@ -30,7 +30,9 @@ import * as Runtime from "../options/runtime.ts"
 import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as Relay from "../store/Relay.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import * as Store from "../store/Store.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
@@ -137,6 +139,21 @@ export interface Requeue extends AsyncDisposable {
     queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
+  /**
+   * Starts a relay, which publishes the messages in the outbox of the connection's `store`. At least one process must run one; several
+   * share the work. The options are those of a consumer, see `Relay.start` for the defaults.
+   *
+   * @example
+   * ```ts
+   * import { MemoryTransaction } from "@requeue/adapter-memory"
+   * import { connect } from "@requeue/core/promise"
+   *
+   * await using requeue = await connect("memory:", { store: "memory:" })
+   * await MemoryTransaction.run((transaction) => requeue.within(transaction).send("receipts", { of: "p1" }))
+   * await using relay = await requeue.relay()
+   * ```
+   */
+  readonly relay: (options?: ConsumeOptions) => Promise<Worker>
   /** Runs an Effect on this connection, for modules without promises. The Effect's scope closes with the connection. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
   /** Counts the messages of a queue. A count that the broker does not have is `undefined`. */
@@ -232,6 +249,7 @@ export const connect = async <E>(
         }
       }
     },
+    relay: async (relayOptions = {}) => (await start(Relay.start(Options.relay(relayOptions)))).worker,
     run: async (effect) => {
       OptionNames.orThrow(OptionNames.argument("requeue.run", "effect", effect, effectKind))
       return run(effect)
@@ -284,15 +302,16 @@ const defaultWait = 30_000
 /** The broker, with telemetry if given. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, telemetry, waitForBroker = defaultWait }: ConnectOptions
+  { adapters, inboxRetention, store, telemetry, waitForBroker = defaultWait }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
   const wait = Delay.toMillis(waitForBroker)
-  const patiently = async () => {
-    if (isLayer(broker)) return patient(broker, wait, "broker")
-    const resolved = await resolve(broker, { adapters })
+  const patiently = async (given: Adapters.Address | Layer.Layer<Broker, unknown>, name: string) => {
+    if (isLayer(given)) return patient(given, wait, name)
+    const resolved = await resolve(given, { adapters })
     return patient(Adapters.layerOf(resolved), wait, resolved.scheme)
   }
-  const layer = await patiently()
+  const alone = await patiently(broker, "broker")
+  const layer = store === undefined ? alone : Store.layer(alone, await patiently(store, "store"), { inboxRetention })
   return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 

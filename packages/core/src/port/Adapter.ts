@@ -20,7 +20,9 @@ export const connectOptions = [
   "logger",
   "logLevel",
   "waitForBroker",
-  "telemetry"
+  "telemetry",
+  "store",
+  "inboxRetention"
 ] as const
 
 /** A queue to plan. Its dead-letter queues follow from its name and policy. */

@@ -43,6 +43,7 @@ import type { Counts } from "./Counts.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { Connection } from "./Connection.ts"
 import type { Delivery } from "../message/Delivery.ts"
+import type { Inbox } from "./Inbox.ts"
 import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { Settlement } from "../message/Settlement.ts"
@@ -96,8 +97,9 @@ export interface SettleRequest {
  * - `unknown`: the broker did not answer, so the settlement may have happened. The core proceeds as with `transient`.
  * - `rejected`: the broker refuses this settlement of this message: its copy is too large, cannot be encoded, has no
  *   queue, or is forbidden. The core tries a smaller copy or another way; other messages do not wait.
+ * - `committed`: a transaction has done the message, so the adapter has acked it instead.
  */
-export type Fate = "lost" | "transient" | "unknown" | "rejected"
+export type Fate = "lost" | "transient" | "unknown" | "rejected" | "committed"
 
 /** A delivery that could not be settled. */
 export interface SettleFailure {
@@ -108,7 +110,7 @@ export interface SettleFailure {
   readonly smaller?: boolean | undefined
 }
 
-const fates: { readonly [R in Reason]: Fate } = {
+const fates: { readonly [R in Reason]: Exclude<Fate, "committed"> } = {
   ConnectionFailed: "transient",
   Throttled: "transient",
   ConnectionLost: "unknown",
@@ -129,7 +131,7 @@ const fates: { readonly [R in Reason]: Fate } = {
  * When to use: in an adapter, if the delivery's own lease and connection are intact. `ConnectionLost` then means that the
  * publishing connection was lost, so the fate is `unknown`.
  */
-export const fateOf = ({ reason }: BrokerError): Fate => fates[reason]
+export const fateOf = ({ reason }: BrokerError): Exclude<Fate, "committed"> => fates[reason]
 
 /** A running subscription. */
 export interface Subscription {
@@ -147,10 +149,16 @@ export interface Subscription {
    * `Unsupported` if the value is no transaction, or one that has ended: the caller then rolls back. Where the transaction is
    * synchronous, the effect ends without waiting. Default: the broker has no transactions.
    *
+   * Succeeds with the deliveries whose message an earlier transaction has done, or is in the list twice: the core then makes the
+   * handler roll back, and returns all of them to the queue. It is empty where a delivery of such a message cannot be held.
+   *
    * The core later settles each delivery as after a failed run. `lost` then means that the transaction was committed.
    */
   readonly ackWithin?:
-    | ((transaction: unknown, deliveries: ReadonlyArray<Delivery>) => Effect.Effect<void, BrokerError>)
+    | ((
+        transaction: unknown,
+        deliveries: ReadonlyArray<Delivery>
+      ) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>)
     | undefined
   /**
    * Names the delivered copy of a message: every delivery of this copy has this name, and no other message in the queue has
@@ -291,6 +299,10 @@ export interface Service {
   readonly publishWithin?:
     | ((transaction: unknown, messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>)
     | undefined
+  /** Records messages of other brokers in its transactions. Default: it cannot. */
+  readonly inbox?: Inbox | undefined
+  /** The broker whose transactions this one uses, see `Store.layer`. Default: none, or its own. */
+  readonly store?: Service | undefined
   /** Delivers messages until the scope closes. Closing returns unsettled messages to the queue. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin

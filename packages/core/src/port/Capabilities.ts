@@ -84,6 +84,11 @@ export interface Capabilities {
   readonly delayedMessages?: boolean | undefined
   /** Whether messages can be acked and published in a transaction of the broker's database. Default: false. */
   readonly transactions?: boolean | undefined
+  /**
+   * Whether the transactions are those of another database, whose inbox records the messages. A message whose transaction was
+   * committed can then be delivered again, and is acked without an effect. Default: false.
+   */
+  readonly inbox?: boolean | undefined
 }
 
 /** Returns the longest delay of a retry, native or emulated, in milliseconds. */

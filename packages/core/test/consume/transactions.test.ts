@@ -234,8 +234,8 @@ describe("within", () => {
     const { broker, start } = starting()
     const outcomes: Array<ReturnType<typeof outcomeOf>> = []
     const error = broker.errorOf("within", "LeaseLost")
-    const answers: ReadonlyArray<Effect.Effect<void, typeof error>> = [
-      Effect.void,
+    const answers: ReadonlyArray<Effect.Effect<ReadonlyArray<never>, typeof error>> = [
+      Effect.succeed([]),
       Effect.fail(error),
       Effect.andThen(Effect.yieldNow, Effect.fail(error))
     ]

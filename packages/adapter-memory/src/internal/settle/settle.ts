@@ -150,7 +150,7 @@ export const make = (env: Dependencies): Settle => {
       for (const delivery of deliveries) settleOne(receiptOf(consumer, delivery)!, Settlement.Ack)
     }
     changes.add({ refusal, make: () => dispatch.quietly(queue, ack) })
-    return Effect.void
+    return Effect.succeed([])
   }
 
   return (consumer) => ({

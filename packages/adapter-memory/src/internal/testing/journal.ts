@@ -95,7 +95,7 @@ const sendings = (messages: ReadonlyArray<Outgoing.Outgoing>, at: number): Reado
   messages.map(({ delay, metadata, queue }) => ({ _tag: "Sent", at, queue, id: metadata.id, delay }))
 
 /** Calls back at the commit of a transaction in which `call` has succeeded. */
-const onCommit = (call: Effect.Effect<void, BrokerError.BrokerError>, transaction: unknown, record: () => void) =>
+const onCommit = <A>(call: Effect.Effect<A, BrokerError.BrokerError>, transaction: unknown, record: () => void) =>
   Effect.tap(call, () =>
     Effect.sync(() => {
       if (transaction instanceof Transaction.Changes) transaction.onCommit(record)

@@ -16,4 +16,5 @@ export const make =
       const handles = deliveries.map(receiptOf).map(({ seq, token }) => ({ seq, token }))
       const removed = yield* run(store.statements.ack, [JSON.stringify(handles)])
       if (removed.length < deliveries.length) return yield* leaseLost(context)
+      return []
     })

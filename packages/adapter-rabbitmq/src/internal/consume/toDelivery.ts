@@ -146,4 +146,4 @@ const shortId = (id: string): string => {
 
 /** Makes an id from the message itself, the same at every delivery. */
 const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
-  `amqp-${Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`))}`
+  Metadata.idOfContent(Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`)))

@@ -21,4 +21,5 @@ export const make =
         handles.flatMap(({ seq, token }) => [seq, token])
       )
       if (removed.length < handles.length) return yield* leaseLost(context)
+      return []
     })

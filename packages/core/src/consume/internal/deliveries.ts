@@ -47,8 +47,7 @@ export interface Deliveries {
   readonly recognise: (delivery: Delivery) => Pick<Lifecycle.Life, "delivery" | "history"> | "merged" | undefined
   /** Repeats the prior settlement of a redelivery. */
   readonly settleKnown: (item: Item) => void
-  /** Acks messages that a handler has in a transaction. Throws what fails at once. */
-  readonly enlist: Transactions.Transactions["enlist"]
+  readonly enlist: Transactions.Enlist
   /** Settles as the verdict, the policy and the budget decide, and returns the settlement. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, or releases the message if the budget is spent. Returns the settlement. */
@@ -93,7 +92,13 @@ export interface Dependencies
 }
 
 /** A rejection is an answer, so the broker works. A lost delivery is no evidence either way. */
-const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
+const signals = {
+  lost: "Uncounted",
+  rejected: "Succeeded",
+  committed: "Succeeded",
+  transient: "Failed",
+  unknown: "Failed"
+} as const
 
 /** Makes the item of a new delivery. */
 export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: BackoffState.DeliveryId): Item => ({
@@ -199,7 +204,9 @@ class InFlight implements Deliveries {
     this.#settler.flushSoon()
   }
 
-  enlist: Deliveries["enlist"] = (items, transaction) => this.#transactions.enlist(items, transaction)
+  get enlist(): Transactions.Enlist {
+    return this.#transactions.enlist
+  }
 
   conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
     const { decider, flow, reporter } = this.#dependencies
@@ -365,7 +372,7 @@ class InFlight implements Deliveries {
   #onFailed(item: Item, { error, fate, smaller }: SettleFailure): void {
     const { decider, flow, reporter } = this.#dependencies
     const { delivery, key, settlement } = item
-    if (Lifecycle.isCommitted(item, fate)) return this.#onCommitted(item)
+    if (Lifecycle.isCommitted(item, fate)) return this.#onCommitted(item, fate)
     const wasQuarantined = isQuarantined(item)
     if (!wasQuarantined && !("cut" in settlement && settlement.cut !== undefined)) {
       reporter.settleFailed({ delivery, settlement: settlement._tag, error })
@@ -381,7 +388,7 @@ class InFlight implements Deliveries {
   }
 
   /** The transaction was committed that acks the message. */
-  #onCommitted(item: Item): void {
+  #onCommitted(item: Item, fate: SettleFailure["fate"]): void {
     const { decider, flow, reporter, wallClock } = this.#dependencies
     const { delivery, key } = item
     const outcome = this.#transactions.take(item)
@@ -391,7 +398,7 @@ class InFlight implements Deliveries {
     if (!flow.handler.atRest) flow.handler.signal({ _tag: "Succeeded", id: key })
     reporter.committed(delivery)
     if (outcome?.isThrown === true) reporter.failedLate(delivery, outcome.failure!, "Transaction")
-    this.#advance(item, { _tag: "Failed", fate: "lost" })
+    this.#advance(item, { _tag: "Failed", fate })
   }
 
   /** The transaction was rolled back that should have acked the message, or the message's lease was lost before. */

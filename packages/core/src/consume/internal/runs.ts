@@ -167,8 +167,8 @@ export const make = (dependencies: Dependencies, onFailed: () => void): Runs => 
   const onEnded: Done<Task.Task> = (task, ended) => {
     const { onEnd, reruns, watched } = task
     const wrong = ended._tag === "Failed" && isWrongHandler(ended.error) ? ended.error : undefined
-    // No retry helps, so its messages are returned to the queue.
-    const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
+    // No retry helps, or the messages have not failed. They are returned to the queue.
+    const outcome: typeof ended = wrong === undefined && !task.foundDone ? ended : { _tag: "Interrupted" }
     if (wrong !== undefined) onWrongHandler(wrong)
     running.delete(task)
     const failure = outcome._tag === "Failed" ? readFailure(outcome.error) : undefined

@@ -11,6 +11,7 @@ import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import { AlreadySettled } from "../Transaction.ts"
 import type { Group, Item } from "./item.ts"
+import type { Enlist } from "./transactions.ts"
 import { ReceivedBatch, ReceivedMessage } from "./received.ts"
 
 export interface Options {
@@ -21,8 +22,7 @@ export interface Options {
   readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
   /** Called for an ignored call, because an earlier one counts; `item` is `undefined` for a call on the whole batch. */
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
-  /** Acks messages in a transaction. Throws what fails at once. */
-  readonly enlist: (items: ReadonlyArray<Item>, transaction: unknown) => Promise<void>
+  readonly enlist: Enlist
 }
 
 /** The verdicts of messages without a call. */
@@ -57,6 +57,8 @@ export class Task implements Bag.Member {
   /** By group; `undefined` until the first call on a message of a group. */
   #groups: Map<Group, GroupMessages> | undefined = undefined
   isClosed = false
+  /** Whether its transaction must roll back because an earlier one has done a message. The run then has no outcome. */
+  foundDone = false
 
   constructor(options: Options, items: ReadonlyArray<Item>, reruns: number, onEnd: () => void) {
     this.#options = options
@@ -109,7 +111,9 @@ export class Task implements Bag.Member {
     if (reached.length === 0) return Promise.resolve()
     return this.#options.enlist(
       reached.map((each) => this.items[each]!),
-      transaction
+      transaction,
+      call,
+      () => (this.foundDone = true)
     )
   }
 

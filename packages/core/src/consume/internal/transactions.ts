@@ -10,7 +10,7 @@ import type * as BackoffState from "../../policy/BackoffState.ts"
 import { isDoubtful, withoutTransactions, type BrokerError } from "../../port/BrokerError.ts"
 import * as Direct from "../../runtime/Direct.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
-import { RolledBack } from "../Transaction.ts"
+import { AlreadyDone, RolledBack } from "../Transaction.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
 
 /** The end of a run whose transaction was rolled back. */
@@ -35,9 +35,16 @@ export interface Dependencies extends Pick<HandlerRuntime, "forkHere" | "readFai
   readonly onChange: (item: Item, tag: "Enlisted" | "Refused") => void
 }
 
+/** Acks messages in a transaction. Throws what fails at once. `onDone` is called before it fails with `AlreadyDone`. */
+export type Enlist = (
+  items: ReadonlyArray<Item>,
+  transaction: unknown,
+  call: AlreadyDone["call"],
+  onDone: () => void
+) => Promise<void>
+
 export interface Transactions {
-  /** Acks messages in a transaction. Throws what fails at once. */
-  readonly enlist: (items: ReadonlyArray<Item>, transaction: unknown) => Promise<void>
+  readonly enlist: Enlist
   /** Remembers how the run of an enlisted message ended, and returns the outcome of a rollback. */
   readonly conclude: (item: Item, verdict: Acknowledgement.Verdict, thrown: Failure | undefined) => Outcome
   /** Removes and returns the outcome; `undefined` for a run that was interrupted. */
@@ -53,7 +60,7 @@ export const make = (dependencies: Dependencies): Transactions => {
   let rolledBack: Failure | undefined
 
   return {
-    enlist: (items, transaction) => {
+    enlist: (items, transaction, call, onDone) => {
       const ackWithin = outlet.subscription?.ackWithin
       if (ackWithin === undefined) throw withoutTransactions(broker, queue)
       for (const item of items) onChange(item, "Enlisted")
@@ -61,11 +68,15 @@ export const make = (dependencies: Dependencies): Transactions => {
         if (!isDoubtful(error)) for (const item of items) onChange(item, "Refused")
       }
       const deliveries = items.map(({ delivery }) => delivery)
-      const acked = Effect.suspend(() => ackWithin(transaction, deliveries))
-      return Direct.toPromise(
-        Effect.tapError(acked, (error) => Effect.sync(() => refuse(error))),
-        forkHere
+      const acked = Effect.suspend(() => ackWithin(transaction, deliveries)).pipe(
+        Effect.tapError((error) => Effect.sync(() => refuse(error))),
+        Effect.flatMap((done) => {
+          if (done.length === 0) return Effect.void
+          onDone()
+          return Effect.fail(new AlreadyDone({ call, queue, ids: done.map(({ metadata }) => metadata.id) }))
+        })
       )
+      return Direct.toPromise(acked, forkHere)
     },
     conclude: (item, asked, thrown) => {
       const own = decider.failure(asked, thrown)

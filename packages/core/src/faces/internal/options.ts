@@ -1,4 +1,5 @@
 /** Options of the Promise API and their kinds: those of the modules that it calls, with policies as plain objects. */
+import type * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
 import * as Puller from "../../consume/Puller.ts"
@@ -6,6 +7,8 @@ import * as Delay from "../../message/Delay.ts"
 import * as LoggerLike from "../../observe/LoggerLike.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Adapter, connectOptions } from "../../port/Adapter.ts"
+import type { Broker } from "../../port/Broker.ts"
+import type * as Adapters from "../Adapters.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import { withoutPassword } from "../../options/urlPassword.ts"
@@ -15,6 +18,8 @@ import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
 import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as Relay from "../../store/Relay.ts"
+import * as Store from "../../store/Store.ts"
 
 /** Policies as plain objects. */
 export interface Policies {
@@ -40,7 +45,7 @@ export interface ConsumeOptions extends Policies, ConsumerOptions.Running {}
 export interface PullerOptions extends Policies, Puller.Pulling {}
 
 /** The options of `connect`: how the connection sends, logs and is observed, and which adapters it uses. */
-export interface ConnectOptions extends Limits.Options {
+export interface ConnectOptions extends Limits.Options, Store.Options {
   /** Adapters to use, such as your own. In a bundle, list all. Default: Requeue imports the package of the URL's scheme. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /**
@@ -58,6 +63,12 @@ export interface ConnectOptions extends Limits.Options {
   readonly waitForBroker?: Delay.DurationInput | undefined
   /** Traces and metrics, such as `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none. */
   readonly telemetry?: Telemetry.Service | undefined
+  /**
+   * The database for `within`: the messages that are sent in its transactions wait in its outbox, see `relay`; those that are acked
+   * are recorded in its inbox. A URL such as `postgres://…` or `sqlite:./queue.db`, an object with a `url` and the adapter's
+   * options, or the Layer of an adapter. Default: the transactions of the broker, if it has any.
+   */
+  readonly store?: Adapters.Address | Layer.Layer<Broker, unknown> | undefined
 }
 
 const policyKinds: OptionNames.Of<Policies> = {
@@ -92,6 +103,11 @@ const connectKinds: Readonly<Record<(typeof connectOptions)[number], true | Opti
   logger: LoggerLike.kind,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
   waitForBroker: Delay.kind(0, Delay.max),
+  ...Store.kinds,
+  store: {
+    expected: "a URL, an object with a url, or a Layer",
+    holds: (value) => typeof value === "string" || OptionKind.isObject(value)
+  },
   telemetry: OptionKind.object(
     "the result of OpenTelemetry.make(), or an object with the functions send and consumer",
     "send",
@@ -125,6 +141,20 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
   return {
     ...withPolicies(call, queue, all),
     rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
+  }
+}
+
+/**
+ * Returns the options of a relay with built policies.
+ *
+ * @throws RangeError for a wrong option
+ */
+export const relay = (options: ConsumeOptions) => {
+  OptionNames.check("requeue.relay", options, consumeKinds)
+  const { rateLimit } = options
+  return {
+    ...withPolicies("requeue.relay", Relay.queue, options),
+    rateLimit: rateLimit && within("requeue.relay", Relay.queue, "rateLimit", () => RateLimit.make(rateLimit))
   }
 }
 

@@ -1,0 +1,140 @@
+/**
+ * The relay of an outbox: a consumer of the store's queue `requeue.outbox` that publishes each message on the broker.
+ *
+ * - A message leaves the outbox after the broker has confirmed it. If the confirmation is lost, the message is published again
+ *   with the same id: the inbox of its consumer recognises it.
+ * - While the broker cannot be reached, the messages wait, and no attempt is used up.
+ * - A message that the broker refuses, such as one that is too large, is retried under the policy, and is then a dead letter in
+ *   `requeue.outbox.dlq` of the store.
+ *
+ * Several relays of one outbox share its messages.
+ */
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Consumer from "../consume/Consumer.ts"
+import type * as ConsumerOptions from "../consume/ConsumerOptions.ts"
+import type { Batch, Received } from "../message/Handler.ts"
+import * as Codec from "../message/Codec.ts"
+import type { Outgoing } from "../message/Outgoing.ts"
+import * as QueueDefinition from "../message/QueueDefinition.ts"
+import { ConfigurationError } from "../options/ConfigurationError.ts"
+import * as Backoff from "../policy/Backoff.ts"
+import * as BatchPolicy from "../policy/BatchPolicy.ts"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import { Broker, fateOf, type Service } from "../port/Broker.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
+import * as Outbox from "./internal/outbox.ts"
+
+/** The queue of the store that is the outbox. */
+export const queue = Outbox.queue
+
+/** The failure of a message in the outbox that does not name its queue. It is a dead letter at once. */
+export class NotAddressed extends Error {
+  override readonly name = "NotAddressed"
+  readonly permanent = true
+}
+
+/** Between two tries to publish while the broker cannot be reached: 0.1 to 10 s. */
+const untilReached = Schedule.jittered(
+  Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("10 seconds")])
+)
+
+const defaults = {
+  batch: BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 0 }),
+  retry: RetryPolicy.make({
+    maxRetries: 10,
+    backoff: Backoff.exponential("1 second", { max: "5 minutes", jitter: "full" })
+  }),
+  handlerTimeout: "unlimited"
+} as const
+
+/** A message of the outbox, and what to publish. */
+type Entry = readonly [Received<Uint8Array>, Outgoing]
+
+/** Publishes entries, and returns those that the broker refuses. Waits until it can be reached. */
+const forward = (
+  { publish }: Service,
+  entries: ReadonlyArray<Entry>
+): Effect.Effect<ReadonlyArray<readonly [Received<Uint8Array>, BrokerError]>> => {
+  const refused: Array<readonly [Received<Uint8Array>, BrokerError]> = []
+  let left = entries
+  const attempt = Effect.suspend(() =>
+    Effect.tapError(publish(left.map(([, outgoing]) => outgoing)), (error) =>
+      Effect.sync(() => {
+        const failed = left.flatMap((entry, index) => {
+          const { error: own = error, status = "unknown" } = error.entries?.[index] ?? {}
+          return status === "sent" ? [] : [[entry, own] as const]
+        })
+        const isRefusal = (own: BrokerError) => fateOf(own) === "rejected"
+        refused.push(...failed.flatMap(([[message], own]) => (isRefusal(own) ? [[message, own] as const] : [])))
+        left = failed.flatMap(([entry, own]) => (isRefusal(own) ? [] : [entry]))
+      })
+    )
+  )
+  return attempt.pipe(
+    Effect.retry({ schedule: untilReached, while: () => left.length > 0 }),
+    Effect.ignore,
+    Effect.as(refused)
+  )
+}
+
+const relay =
+  (broker: Service) =>
+  ({ messages }: Batch<Uint8Array>): Effect.Effect<void> => {
+    const entries = messages.flatMap((message) => {
+      const outgoing = Outbox.fromOutbox(message)
+      if (outgoing !== undefined) return [[message, outgoing] as const]
+      message.fail(new NotAddressed("the message has no header requeue-outbox with the name of a queue"))
+      return []
+    })
+    if (entries.length === 0) return Effect.void
+    return Effect.map(forward(broker, entries), (refused) => {
+      for (const [message, error] of refused) message.fail(error)
+    })
+  }
+
+const withoutStore = ({ capabilities }: Service): ConfigurationError =>
+  new ConfigurationError({
+    field: "store",
+    detail: `the broker ${capabilities.broker} has no store, so it has no outbox`,
+    remedy: 'Connect with a store, such as connect(url, { store: "postgres://…" })'
+  })
+
+/**
+ * Starts a relay, which works until its scope closes. It has the options of a consumer; by default it publishes batches of up to 100
+ * messages at once, and retries a refused one 10 times, with up to 5 minutes in between.
+ *
+ * Fails with `ConfigurationError` if the broker was made without `Store.layer`.
+ *
+ * @throws RangeError when an option is out of range
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker, MemoryTransaction } from "@requeue/adapter-memory"
+ * import { Consumer, Producer, Relay, Store } from "@requeue/core"
+ * import { Deferred, Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const paid = yield* Deferred.make<string>()
+ *   const receipts = yield* Producer.make("receipts")
+ *   yield* MemoryTransaction.runEffect((transaction) => receipts.within(transaction).send({ of: "p1" }))
+ *   yield* Relay.start()
+ *   yield* Consumer.start("receipts", {}, ({ body }) => Deferred.succeed(paid, body.of))
+ *   return yield* Deferred.await(paid)
+ * }).pipe(Effect.scoped, Effect.provide(Store.layer(MemoryBroker.layer(), MemoryBroker.layer())))
+ *
+ * await Effect.runPromise(program) // => "p1"
+ * ```
+ */
+export const start = (
+  options: ConsumerOptions.Options = {}
+): Effect.Effect<Consumer.Consumer, Consumer.StartError | ConfigurationError, Broker | Scope.Scope> =>
+  Effect.gen(function* () {
+    const broker = yield* Broker
+    const { store } = broker
+    if (store === undefined) return yield* Effect.fail(withoutStore(broker))
+    const definition = QueueDefinition.make(queue, { codec: Codec.bytes })
+    const started = Consumer.startBatch(definition, { ...defaults, ...options }, relay(broker))
+    return yield* Effect.provideService(started, Broker, store)
+  })

@@ -1,0 +1,104 @@
+/** Subscriptions whose messages are acked in transactions of another database, by its inbox. */
+import * as Effect from "effect/Effect"
+import type { SettleFailure, SettleRequest, Subscription } from "../../port/Broker.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import { isOfContent } from "../../message/Metadata.ts"
+import * as Settlement from "../../message/Settlement.ts"
+import type { Inbox } from "../../port/Inbox.ts"
+
+const nameless = (broker: string, queue: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "within",
+    queue,
+    reason: "Unsupported",
+    detail: "the message has no id, so its inbox cannot distinguish it from another one with the same content",
+    remedy: "Let the producer set a message id"
+  })
+
+const committed = (broker: string, queue: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "settle",
+    queue,
+    reason: "LeaseLost",
+    detail: "a transaction has done the message"
+  })
+
+/** The pause of a second copy that arrived in the batch of the first, in milliseconds: they must not share the next batch. */
+const twinPause = 1000
+
+/** What a subscription needs to know of its broker and its store. */
+export interface Dependencies {
+  /** The broker's name. */
+  readonly broker: string
+  readonly queue: string
+  readonly inbox: Inbox
+  /** Called with each use of the inbox. */
+  readonly onUse: () => void
+}
+
+/** Returns the deliveries that repeat the id of an earlier one. */
+const twinsOf = (deliveries: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
+  const ids = new Set<string>()
+  return deliveries.filter(({ metadata: { id } }) => ids.size === ids.add(id).size)
+}
+
+/** Adds `ackWithin` to a subscription. Its other settlements are acks where a transaction has done the message. */
+export const over = (
+  subscription: Subscription,
+  { broker, inbox, onUse, queue }: Dependencies
+): Pick<Subscription, "ackWithin" | "settle"> => {
+  let isUsed = false
+  const twins = new WeakSet<Delivery>()
+
+  const settle = (requests: ReadonlyArray<SettleRequest>, done: ReadonlySet<string>) => {
+    const isDone = ({ delivery, settlement }: SettleRequest) =>
+      settlement._tag !== "Ack" && done.has(delivery.metadata.id)
+    const acked = new Set(requests.filter(isDone).map(({ delivery }) => delivery))
+    const changed = requests.map(({ delivery, settlement }) => {
+      if (acked.has(delivery)) return { delivery, settlement: Settlement.Ack }
+      const waits = settlement._tag === "Release" && twins.has(delivery)
+      return { delivery, settlement: waits ? Settlement.Release(twinPause) : settlement }
+    })
+    return Effect.map(subscription.settle(changed), (failures): ReadonlyArray<SettleFailure> => {
+      // If the ack is lost, the message is delivered again, and is done then too.
+      const others = failures.filter(({ delivery, fate }) => fate !== "lost" || !acked.has(delivery))
+      for (const { delivery } of others) acked.delete(delivery)
+      const error = acked.size === 0 ? undefined : committed(broker, queue)
+      return [...others, ...[...acked].map((delivery) => ({ delivery, error: error!, fate: "committed" as const }))]
+    })
+  }
+
+  return {
+    ackWithin: (transaction, deliveries) =>
+      Effect.suspend(() => {
+        if (deliveries.some(({ metadata }) => isOfContent(metadata))) return Effect.fail(nameless(broker, queue))
+        isUsed = true
+        onUse()
+        const again = twinsOf(deliveries)
+        for (const delivery of again) twins.add(delivery)
+        const ids = [...new Set(deliveries.map(({ metadata }) => metadata.id))]
+        return Effect.map(inbox.record(transaction, queue, ids), (recorded) => {
+          const before = new Set(recorded)
+          return [...new Set([...deliveries.filter(({ metadata }) => before.has(metadata.id)), ...again])]
+        })
+      }),
+    settle: (requests) => {
+      const asked = isUsed ? requests.filter(({ settlement }) => settlement._tag !== "Ack") : []
+      if (asked.length === 0) return subscription.settle(requests)
+      const ids = [...new Set(asked.map(({ delivery }) => delivery.metadata.id))]
+      return Effect.matchEffect(inbox.recorded(queue, ids), {
+        onSuccess: (done) => settle(requests, new Set(done)),
+        onFailure: (error) => {
+          const kept = asked.map(({ delivery }) => ({ delivery, error, fate: "transient" as const }))
+          const acks = requests.filter(({ settlement }) => settlement._tag === "Ack")
+          return acks.length === 0
+            ? Effect.succeed(kept)
+            : Effect.map(subscription.settle(acks), (failures) => [...failures, ...kept])
+        }
+      })
+    }
+  }
+}

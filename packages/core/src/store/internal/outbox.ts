@@ -1,0 +1,100 @@
+/**
+ * Messages in an outbox: a queue of the store, whose messages name the queue of another broker. The body and the id are those of the
+ * message. Its only header has the rest as JSON:
+ *
+ * | key | meaning |
+ * | --- | --- |
+ * | `queue` | where the relay publishes the message |
+ * | `headers` | the headers of the message; absent when there are none |
+ * | `native` | the options of the message for single brokers; absent when there are none |
+ * | `create` | `false` if a missing queue must not be created; otherwise absent |
+ */
+import { BrokerError } from "../../port/BrokerError.ts"
+import * as Losses from "../../message/internal/losses.ts"
+import type { Received } from "../../message/Handler.ts"
+import type { Headers, Native } from "../../message/Message.ts"
+import * as Metadata from "../../message/Metadata.ts"
+import type { Outgoing } from "../../message/Outgoing.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+
+/** The queue that is the outbox. */
+export const queue = "requeue.outbox"
+
+const header = "requeue-outbox"
+
+interface Address {
+  readonly queue: string
+  readonly headers?: Headers | undefined
+  readonly native?: Native | undefined
+  readonly create?: false | undefined
+}
+
+const unsupported = (broker: string, target: string, detail: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "within",
+    queue: target,
+    reason: "Unsupported",
+    detail,
+    remedy: "Send it without within, or leave that option out"
+  })
+
+/** Returns why a message cannot wait in an outbox. `broker` is the name of its broker. */
+export const refusal = ({ native, queue }: Outgoing, broker: string): BrokerError | undefined => {
+  const loss = native && Losses.find(native)
+  return (
+    loss &&
+    unsupported(
+      broker,
+      queue,
+      `an outbox stores native options as JSON: ${loss.path.replace("body", "native")} ${loss.detail}`
+    )
+  )
+}
+
+/** Returns the message of the outbox for a message of the broker. It waits for the delay there. */
+export const toOutbox = ({ body, create, delay, headers, metadata, native, queue: target }: Outgoing): Outgoing => {
+  const address: Address = {
+    queue: target,
+    headers: Object.keys(headers).length === 0 ? undefined : headers,
+    native,
+    create: create === false ? false : undefined
+  }
+  return { queue, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
+}
+
+/** Returns the message of the broker; `undefined` if the message does not name a queue. */
+export const fromOutbox = ({ body, headers, id, timestamp }: Received<Uint8Array>): Outgoing | undefined => {
+  const address = addressOf(headers[header])
+  return (
+    address && {
+      queue: address.queue,
+      body,
+      headers: address.headers ?? {},
+      native: address.native,
+      create: address.create,
+      delay: 0,
+      metadata: Metadata.make(id, timestamp)
+    }
+  )
+}
+
+const addressOf = (text: string | undefined): Address | undefined => {
+  try {
+    const address: unknown = JSON.parse(text ?? "")
+    return isAddress(address) ? address : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isAddress = (value: unknown): value is Address => {
+  if (!OptionKind.isObject(value)) return false
+  const {
+    headers = {},
+    native = {},
+    queue
+  }: { readonly headers?: unknown; readonly native?: unknown; readonly queue?: unknown } = value
+  const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
+  return typeof queue === "string" && queue !== "" && isText && OptionKind.isObject(native)
+}
