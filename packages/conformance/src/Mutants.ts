@@ -18,6 +18,7 @@ import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as redriving } from "./mutants/redriving.ts"
 import { mutants as settling } from "./mutants/settling.ts"
+import { mutants as storing } from "./mutants/storing.ts"
 import { mutants as transacting } from "./mutants/transacting.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
@@ -26,6 +27,7 @@ export { shifted } from "./mutants/punctuality.ts"
 /** All mutants. Each must be killed by the case that it names. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
+  ...storing,
   ...transacting,
   ...mistranslating,
   ...copying,

@@ -2,50 +2,9 @@
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
 import { Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import { acks, publishes, subscribed } from "../internal/mutants.ts"
 import { rewiredMessage } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"
-
-type AckWithin = NonNullable<Broker.Subscription["ackWithin"]>
-type PublishWithin = NonNullable<Broker.Service["publishWithin"]>
-
-/** Changes the subscriptions of a broker. */
-const subscribed = (
-  name: string,
-  kills: string,
-  change: (
-    subscription: Broker.Subscription,
-    broker: Broker.Service,
-    options: Broker.SubscribeOptions
-  ) => Partial<Broker.Subscription>
-): Mutant => ({
-  name,
-  kills,
-  broker: (broker) => ({
-    ...broker,
-    subscribe: (options) =>
-      Effect.map(broker.subscribe(options), (subscription) => ({
-        ...subscription,
-        ...change(subscription, broker, options)
-      }))
-  })
-})
-
-/** Changes the acks in transactions. */
-const acks = (
-  name: string,
-  kills: string,
-  change: (sound: AckWithin, subscription: Broker.Subscription) => AckWithin
-): Mutant =>
-  subscribed(name, kills, (subscription) => ({
-    ackWithin: subscription.ackWithin && change(subscription.ackWithin, subscription)
-  }))
-
-/** Changes the publishes in transactions. */
-const publishes = (name: string, kills: string, change: (broker: Broker.Service) => PublishWithin): Mutant => ({
-  name,
-  kills,
-  broker: (broker) => ({ ...broker, publishWithin: broker.publishWithin && change(broker) })
-})
 
 /** No message was done before. */
 const none: ReadonlyArray<Delivery.Delivery> = []

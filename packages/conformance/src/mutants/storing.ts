@@ -1,0 +1,59 @@
+/** Stores whose inbox forgets, and whose outbox changes messages. */
+import { BrokerError } from "@requeue/core"
+import type { Outgoing } from "@requeue/core/port"
+import * as Effect from "effect/Effect"
+import { acks, publishes } from "../internal/mutants.ts"
+import type { Mutant } from "../Mutant.ts"
+
+/** Changes the messages on their way to the outbox. */
+const alters = (name: string, kills: string, change: (message: Outgoing.Outgoing) => Outgoing.Outgoing): Mutant =>
+  publishes(
+    name,
+    kills,
+    ({ publishWithin }) =>
+      (transaction, messages) =>
+        publishWithin!(transaction, messages.map(change))
+  )
+
+const asSent = "a message from the outbox has the id, the body, the headers and the time of its send"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  acks(
+    "does not report that an earlier transaction has done a message",
+    "a second copy of a message that a transaction has done is acked, and has no effect",
+    (sound) => (transaction, deliveries) => Effect.as(sound(transaction, deliveries), [])
+  ),
+  acks(
+    "does not compare the messages of a batch",
+    "two copies of a message in one batch have one effect",
+    (sound) => (transaction, deliveries) =>
+      Effect.map(sound(transaction, deliveries), (done) => (done.length < deliveries.length ? [] : done))
+  ),
+  acks(
+    "fails as if the lease were lost when an earlier transaction has done a message",
+    "a batch with a message that was done uses up no attempt of the others",
+    (sound) => (transaction, deliveries) =>
+      Effect.flatMap(sound(transaction, deliveries), (done) =>
+        done.length === 0
+          ? Effect.succeed(done)
+          : Effect.fail(
+              new BrokerError.BrokerError({
+                broker: "mutant",
+                operation: "within",
+                reason: "LeaseLost",
+                detail: "it was done"
+              })
+            )
+      )
+  ),
+  alters("forgets the headers of what it sends in a transaction", asSent, (message) => ({ ...message, headers: {} })),
+  alters("forgets when what it sends in a transaction was sent", asSent, (message) => ({
+    ...message,
+    metadata: { ...message.metadata, firstPublished: 1 }
+  })),
+  alters("relays a delayed message at once", "a delayed message from the outbox is never early", (message) => ({
+    ...message,
+    delay: 0,
+    metadata: { ...message.metadata, notBefore: 0 }
+  }))
+]
