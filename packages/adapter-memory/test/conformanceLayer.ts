@@ -31,7 +31,7 @@ const alone = (options: Options.Options) =>
         // A crash of the program ends the broker and its messages.
         crash: undefined,
         powerCut: undefined,
-        transactions: WithStore.inMemory(MemoryTransaction.make)(),
+        transactions: WithStore.memoryTransactions(MemoryTransaction.make),
         lateness: 0,
         settleTime: 0
       })
@@ -42,5 +42,5 @@ const alone = (options: Options.Options) =>
 /** A memory broker; with `store`, another one is beside it. */
 export const layer = ({ store = false, ...options }: Options.Options & { readonly store?: boolean } = {}) =>
   store
-    ? WithStore.layer(alone(options), MemoryBroker.layer(), WithStore.inMemory(MemoryTransaction.make))
+    ? WithStore.layer(alone(options), WithStore.inMemory(MemoryBroker.layer(), MemoryTransaction.make))
     : alone(options)

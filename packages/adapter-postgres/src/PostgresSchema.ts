@@ -20,6 +20,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
  * - `token`: random for each lease, and grows with each settlement. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ * - `inbox`: the messages of other brokers that a transaction has done, and when.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of
  * other collations changes with the operating system, which damages indices.
@@ -45,7 +46,14 @@ CREATE TABLE ${schema}.message (
   autovacuum_analyze_scale_factor = 0.5, toast.autovacuum_vacuum_scale_factor = 0,
   toast.autovacuum_vacuum_threshold = 20000, toast.autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX message_ready ON ${schema}.message (queue, at, seq) WHERE leased = 0;
-CREATE INDEX message_leased ON ${schema}.message (leased) WHERE leased > 0;`
+CREATE INDEX message_leased ON ${schema}.message (leased) WHERE leased > 0;`,
+  (schema) => `CREATE TABLE ${schema}.inbox (
+  queue text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  at bigint NOT NULL DEFAULT floor(extract(epoch FROM statement_timestamp()) * 1000),
+  PRIMARY KEY (queue, id)
+);
+CREATE INDEX inbox_at ON ${schema}.inbox (at);`
 ]
 
 /** The version that this adapter needs. */
@@ -71,6 +79,7 @@ export const sql = (schema = "requeue", role?: string): string => {
 GRANT USAGE ON SCHEMA ${name} TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.message TO ${to};
 GRANT SELECT, INSERT ON ${name}.queue TO ${to};
+GRANT SELECT, INSERT, DELETE ON ${name}.inbox TO ${to};
 GRANT SELECT ON ${name}.version TO ${to};`
   return `BEGIN;
 ${migration(schema)}${role === undefined ? "" : grants(quoted(role))}

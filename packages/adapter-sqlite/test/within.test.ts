@@ -75,7 +75,7 @@ describe("a transaction is refused at once", () => {
         return db
       },
       "ConnectionFailed",
-      /version 2 .*supports 1\. Install the version/
+      /version 3 .*supports 2\. Install the version/
     ],
     [
       "that cannot write any more, because it has read before another one wrote",

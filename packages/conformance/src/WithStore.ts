@@ -7,9 +7,16 @@ import { Broker, Relay, Store } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Harness, type Transactions } from "./Harness.ts"
+import type { Case } from "./Case.ts"
+import { cases as all } from "./Cases.ts"
+import { Harness, type Transactions as TransactionsOf } from "./Harness.ts"
 
-/** What of a memory transaction a harness needs. */
+/** The transactions of a store. */
+export class Transactions extends Context.Service<Transactions, TransactionsOf>()(
+  "@requeue/conformance/Transactions"
+) {}
+
+/** What a harness uses of a transaction of the memory broker. */
 interface MemoryTransaction {
   readonly onCommit: (effect: () => void) => void
   readonly commit: () => void
@@ -17,7 +24,7 @@ interface MemoryTransaction {
 }
 
 /** Returns the transactions of one memory broker. `make` begins one. */
-export const inMemory = (make: () => MemoryTransaction) => (): Transactions => {
+export const memoryTransactions = (make: () => MemoryTransaction): TransactionsOf => {
   const rows: Array<string> = []
   const rollBack = ({ rollback }: MemoryTransaction) => Effect.sync(rollback)
   return {
@@ -31,20 +38,45 @@ export const inMemory = (make: () => MemoryTransaction) => (): Transactions => {
   }
 }
 
-/** Puts a store beside an adapter and its harness, and relays its outbox. `transactions` are those of the store. */
+/** Makes a store of a memory broker. `make` begins a transaction. */
+export const inMemory = <E>(
+  broker: Layer.Layer<Broker.Broker, E>,
+  make: () => MemoryTransaction
+): Layer.Layer<Broker.Broker | Transactions, E> =>
+  Layer.merge(
+    broker,
+    Layer.effect(
+      Transactions,
+      Effect.sync(() => memoryTransactions(make))
+    )
+  )
+
+/** Makes a store of an adapter with transactions and its harness. */
+export const tested = <E>(
+  adapter: Layer.Layer<Broker.Broker | Harness, E>
+): Layer.Layer<Broker.Broker | Transactions, E> =>
+  Layer.effectContext(
+    Effect.map(Layer.build(adapter), (context) =>
+      Context.make(Broker.Broker, Context.get(context, Broker.Broker)).pipe(
+        Context.add(Transactions, Context.get(context, Harness).transactions!)
+      )
+    )
+  )
+
+/** Puts a store beside an adapter and its harness, and relays its outbox. */
 export const layer = <E, E2>(
-  tested: Layer.Layer<Broker.Broker | Harness, E>,
-  store: Layer.Layer<Broker.Broker, E2>,
-  transactions: () => Transactions
+  adapter: Layer.Layer<Broker.Broker | Harness, E>,
+  store: Layer.Layer<Broker.Broker | Transactions, E2>
 ): Layer.Layer<Broker.Broker | Harness, unknown> =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const given = yield* Layer.build(tested)
+      const given = yield* Layer.build(adapter)
       const harness = Context.get(given, Harness)
-      const database = Layer.succeedContext(yield* Layer.build(store))
+      const database = yield* Layer.build(store)
       const beside = (broker: Broker.Service) =>
-        Effect.map(Layer.build(Store.layer(Layer.succeed(Broker.Broker, broker), database)), (context) =>
-          Context.get(context, Broker.Broker)
+        Effect.map(
+          Layer.build(Store.layer(Layer.succeed(Broker.Broker, broker), Layer.succeedContext(database))),
+          (context) => Context.get(context, Broker.Broker)
         )
       const broker = yield* beside(Context.get(given, Broker.Broker))
       yield* Effect.provideService(Relay.start(), Broker.Broker, broker)
@@ -57,9 +89,12 @@ export const layer = <E, E2>(
             another: harness.another && Effect.flatMap(harness.another, beside),
             crash: harness.crash && Effect.flatMap(harness.crash, beside),
             powerCut: harness.powerCut && Effect.flatMap(harness.powerCut, beside),
-            transactions: transactions()
+            transactions: Context.get(database, Transactions)
           })
         )
       )
     })
   )
+
+/** The cases whose outcome depends on the store. */
+export const cases: ReadonlyArray<Case> = all.filter(({ group }) => ["transactions", "inbox", "relay"].includes(group))

@@ -8,6 +8,7 @@ import * as Capabilities from "./capabilities.ts"
 import type { Driver } from "./client.ts"
 import * as Store from "./connect/store.ts"
 import { subscribe } from "./consume/subscribe.ts"
+import * as Inbox from "./inbox.ts"
 import * as Admin from "./inspect/admin.ts"
 import * as Publisher from "./publish/publisher.ts"
 import { publishWithin } from "./publish/publishWithin.ts"
@@ -30,6 +31,7 @@ export const open = (
       connection: connection.current,
       publish: publisher.publish,
       publishWithin: (transaction, messages) => publishWithin(transaction, messages, store, publisher),
+      inbox: Inbox.make(store),
       subscribe: (options) => subscribe(options, store, changes),
       admin: Admin.make(store, changes)
     }

@@ -52,6 +52,7 @@ export type Statements = ReturnType<typeof make>
 // Long, because it is a list.
 export const make = (schema: string) => {
   const message = `${quoted(schema)}.message`
+  const inbox = `${quoted(schema)}.inbox`
   const queue = `${quoted(schema)}.queue`
   const version = `${quoted(schema)}.version`
   const counted = (where: string): string => `(SELECT count(*) FROM ${message} WHERE queue = $1 AND ${where})`
@@ -196,6 +197,22 @@ export const make = (schema: string) => {
     ack: `
       DELETE FROM ${message} m USING json_to_recordset($1::text::json) AS h(seq bigint, token int)
       WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq`,
+    /**
+     * In a program's transaction: $1 queue, $2 ids as JSON. Returns those that were not recorded before. It waits for transactions
+     * that record one of them; in order, because two that record the same must not wait for each other.
+     */
+    record: `
+      INSERT INTO ${inbox} (queue, id) SELECT $1, id FROM json_array_elements_text($2::text::json) AS u(id) ORDER BY id
+      ON CONFLICT DO NOTHING RETURNING id`,
+    /** $1 queues and $2 ids. Returns for each whether a committed transaction has recorded it. */
+    recorded: `
+      SELECT EXISTS (SELECT FROM ${inbox} i WHERE i.queue = u.queue AND i.id = u.id)
+      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(queue, id, n) ORDER BY n`,
+    /** $1 age in milliseconds, $2 limit. */
+    prune: `
+      DELETE FROM ${inbox} WHERE (queue, id) IN (
+        SELECT queue, id FROM ${inbox} WHERE at < ${now} - $1::float8 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
+      ) RETURNING 1`,
     /** $1 channel, $2 payload. */
     notify: "SELECT pg_notify($1, $2)::text"
   }

@@ -1,4 +1,6 @@
 /** The conformance suite on PostgreSQL: facts only, so a busy machine cannot fail it. test/deep judges lateness. */
-import { register } from "./suite.ts"
+import { open, registerOn, registerStore } from "./suite.ts"
 
-await register("quiet", "ignored")
+const server = await open()
+registerOn(server, "quiet", "ignored")
+registerStore(server)

@@ -1,6 +1,6 @@
 /** The conformance suite on a real server. */
 import { start, type Broker as Server } from "@requeue/brokers"
-import { Case, Cases, Suite } from "@requeue/conformance"
+import { Case, Cases, Suite, WithStore } from "@requeue/conformance"
 import { afterAll, describe, test, vi } from "vitest"
 import * as Capabilities from "../../src/internal/capabilities.ts"
 import type { PostgresOptions } from "../../src/index.ts"
@@ -14,7 +14,7 @@ const capabilities = Capabilities.make({ lease })
 const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
 /** Starts a server. A test cluster needs no protection against a power cut. */
-const open = async (version?: string): Promise<Server> => {
+export const open = async (version?: string): Promise<Server> => {
   // The harness restarts it.
   vi.stubEnv("REQUEUE_POSTGRES_URL", "")
   const server = await start("postgres", { version, parameters: { fsync: "off" } })
@@ -75,6 +75,17 @@ export const registerOn = (
       cases: cases.filter((_, index) => index % brokers === broker)
     })
   }
+}
+
+/** Registers the cases whose outcome depends on a store, with two brokers on a server. */
+export const registerStore = (server: Server): void => {
+  const schema = layer(server, { lease })
+  Suite.register(parts.quiet.runner, {
+    name: `postgres ${server.version} with a store in another schema`,
+    layer: WithStore.layer(schema, WithStore.tested(schema)),
+    lateness: "ignored",
+    cases: WithStore.cases.filter(parts.quiet.isIn)
+  })
 }
 
 /** Registers a part of the suite on a server of its own. */

@@ -8,6 +8,7 @@ import * as Capabilities from "./capabilities.ts"
 import type { Driver } from "./client.ts"
 import * as Store from "./connect/store.ts"
 import { subscribe } from "./consume/subscribe.ts"
+import * as Inbox from "./inbox.ts"
 import * as Admin from "./inspect/admin.ts"
 import { publish } from "./publish/publisher.ts"
 import { publishWithin } from "./publish/publishWithin.ts"
@@ -32,6 +33,7 @@ export const open = (settings: Settings, driver: Driver): Effect.Effect<Opened, 
       publishWithin: capabilities.transactions
         ? (transaction, messages) => publishWithin(transaction, messages, store, capabilities.maxBodySize)
         : undefined,
+      inbox: capabilities.transactions ? Inbox.make(store) : undefined,
       subscribe: (options) => subscribe(options, store, capabilities),
       admin: Admin.make(store)
     }

@@ -22,6 +22,7 @@ export const isLeased = `leased < ${free}`
  * - `leased`: when the lease of its delivery ends; `free`: it is in no consumer's hands.
  * - `token`: differs for each lease, also after a backup was restored. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ * - `requeue_inbox`: the messages of other brokers that a transaction has done, and when.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
  * AUTOINCREMENT, because a number that is used again could name another message.
@@ -41,7 +42,14 @@ export const steps: ReadonlyArray<string> = [
      CHECK (min(at, leased, token, deliveries) >= 0 AND max(seq, at, leased, token, deliveries) < 9007199254740991)
    ) STRICT;
    CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE ${isFree};
-   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};`
+   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};`,
+  `CREATE TABLE requeue_inbox (
+     queue TEXT NOT NULL,
+     id TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     PRIMARY KEY (queue, id)
+   ) WITHOUT ROWID, STRICT;
+   CREATE INDEX requeue_inbox_at ON requeue_inbox (at);`
 ]
 
 /** Returns the version of a file; 0: it has no tables of Requeue. */
