@@ -1,0 +1,251 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Broker,
+  BrokerError,
+  ConfigurationError,
+  Consumer,
+  Producer,
+  Relay,
+  RetryPolicy,
+  Store,
+  Transaction
+} from "@requeue/core"
+import { connect } from "@requeue/core/promise"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import { TestClock } from "effect/testing"
+import { MemoryBroker, MemoryTransaction } from "../src/index.ts"
+
+const minute = 60_000
+const quiet = Effect.provideService(References.MinimumLogLevel, "None")
+
+const failure = (reason: BrokerError.Reason, entries?: ReadonlyArray<BrokerError.Entry>) =>
+  new BrokerError.BrokerError({ broker: "memory", operation: "publish", reason, detail: "it is broken", entries })
+
+/** A memory broker and a store beside it, both changed. */
+const stored = Effect.fnUntraced(function* (
+  changeBroker: (broker: Broker.Service) => Broker.Service = (broker) => broker,
+  changeStore: (store: Broker.Service) => Broker.Service = (store) => store
+) {
+  const [alone, database] = yield* Effect.all([MemoryBroker.makeControlled(), MemoryBroker.makeControlled()])
+  const layer = Store.layer(
+    Layer.succeed(Broker.Broker, changeBroker(alone.broker)),
+    Layer.succeed(Broker.Broker, changeStore(database.broker))
+  )
+  const broker = Context.get(yield* Layer.build(layer), Broker.Broker)
+  const on = Effect.provideService(Broker.Broker, broker)
+  const ready = (of: typeof alone, queue: string) =>
+    Effect.map(of.control.snapshot(queue), ({ ready }) => ready.map(({ metadata }) => metadata.id))
+  const send = (...ids: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const producer = yield* on(Producer.make("jobs"))
+      yield* MemoryTransaction.runEffect((transaction) =>
+        producer.within(transaction).sendBatch(ids.map((id) => ({ id, body: id })))
+      )
+    })
+  return { alone, database, on, ready, send }
+})
+
+describe("a relay", () => {
+  it.effect("waits while the broker cannot be reached, and uses up no attempt", () =>
+    Effect.gen(function* () {
+      let isDown = true
+      const { alone, database, on, ready, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) => (isDown ? Effect.fail(failure("ConnectionFailed")) : broker.publish(messages))
+      }))
+      yield* on(Relay.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }))
+      yield* send("a", "b")
+      yield* TestClock.adjust(60 * minute)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), [])
+      isDown = false
+      yield* TestClock.adjust(minute)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a", "b"])
+      assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), [])
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("publishes again only what was not confirmed", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const { alone, on, ready, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) => {
+          if (calls++ > 0) return broker.publish(messages)
+          const lost = failure("Timeout")
+          const entries = messages.map((_, index) =>
+            index === 1 ? ({ status: "unknown", error: lost } as const) : ({ status: "sent" } as const)
+          )
+          return Effect.andThen(broker.publish([messages[0]!, messages[2]!]), Effect.fail(failure("Timeout", entries)))
+        }
+      }))
+      yield* on(Relay.start())
+      yield* send("a", "b", "c")
+      yield* TestClock.adjust(minute)
+      assert.deepStrictEqual([calls, yield* ready(alone, "jobs")], [2, ["a", "c", "b"]])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("dead-letters what the broker refuses, after its retries, and publishes the rest", () =>
+    Effect.gen(function* () {
+      const { alone, database, on, ready, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) => {
+          const errors = messages.map(({ metadata }) => (metadata.id === "b" ? failure("BodyTooLarge") : undefined))
+          const passed = messages.filter(({ metadata }) => metadata.id !== "b")
+          const error = BrokerError.ofBatch(errors)
+          return Effect.andThen(broker.publish(passed), error === undefined ? Effect.void : Effect.fail(error))
+        }
+      }))
+      yield* on(Relay.start())
+      yield* send("a", "b", "c")
+      yield* TestClock.adjust(minute)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a", "c"])
+      assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), [])
+      yield* TestClock.adjust(60 * minute)
+      assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), ["b"])
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("dead-letters a message that names no queue", () =>
+    Effect.gen(function* () {
+      const { database, on, ready } = yield* stored()
+      yield* on(Relay.start())
+      const headers = [{}, { "requeue-outbox": "{" }, { "requeue-outbox": '{"queue":7}' }]
+      for (const each of headers) yield* database.control.publishRaw(Relay.queue, new Uint8Array(1), each)
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* ready(database, `${Relay.queue}.dlq`)).length, headers.length)
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("needs a store", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Relay.start())
+      assert.match(error.message, /has no outbox.*connect\(url, \{ store/)
+    }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+  )
+})
+
+describe("an inbox", () => {
+  const handle = (message: Parameters<typeof Transaction.within>[0]) =>
+    MemoryTransaction.runEffect((transaction) => Transaction.within(message, transaction))
+
+  it.effect("delays settlements while its database cannot be reached, and loses none", () =>
+    Effect.gen(function* () {
+      let isDown = true
+      const { alone, on, ready } = yield* stored(undefined, (store) => ({
+        ...store,
+        inbox: {
+          ...store.inbox!,
+          recorded: (queue, ids) =>
+            isDown ? Effect.fail(failure("ConnectionFailed")) : store.inbox!.recorded(queue, ids)
+        }
+      }))
+      const events: Array<string> = []
+      const onEvent = ({ _tag }: { readonly _tag: string }) => void events.push(_tag)
+      yield* on(Consumer.start("jobs", { onEvent, retry: RetryPolicy.make({ maxRetries: 0 }) }, handle))
+      yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "a" })))
+      yield* TestClock.adjust(10 * minute)
+      assert.notInclude(events, "Succeeded")
+      isDown = false
+      yield* TestClock.adjust(10 * minute)
+      assert.include(events, "Succeeded")
+      assert.deepStrictEqual([yield* ready(alone, "jobs"), yield* ready(alone, "jobs.dlq")], [[], []])
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("refuses a message whose id is only that of its content", () =>
+    Effect.gen(function* () {
+      const { on } = yield* stored()
+      const errors: Array<string> = []
+      yield* on(
+        Consumer.start("jobs", { retry: RetryPolicy.make({ maxRetries: 0 }) }, (message) =>
+          Effect.tapError(handle(message), (error) => Effect.sync(() => errors.push(error.message)))
+        )
+      )
+      yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "content-0123" })))
+      yield* TestClock.adjust(1)
+      assert.match(errors.join(), /has no id.*Let the producer set a message id/)
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("forgets a message after its retention, not before", () =>
+    Effect.gen(function* () {
+      const { database, on } = yield* stored()
+      const { inbox } = database.broker
+      yield* on(Consumer.start("jobs", {}, handle))
+      yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "a" })))
+      yield* TestClock.adjust(30 * 24 * 60 * minute)
+      assert.deepStrictEqual(yield* inbox!.recorded("jobs", ["a"]), ["a"])
+      yield* TestClock.adjust(2 * minute)
+      assert.deepStrictEqual(yield* inbox!.recorded("jobs", ["a"]), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("fails a commit if another transaction has recorded the message meanwhile", () =>
+    Effect.gen(function* () {
+      const { database } = yield* stored()
+      const { record } = database.broker.inbox!
+      const [one, other] = [MemoryTransaction.make(), MemoryTransaction.make()]
+      assert.deepStrictEqual(yield* record(one, "jobs", ["a"]), [])
+      assert.deepStrictEqual(yield* record(other, "jobs", ["a"]), [])
+      one.commit()
+      assert.throws(other.commit, /another transaction has done the message/)
+      assert.deepStrictEqual(yield* record(MemoryTransaction.make(), "jobs", ["a", "b"]), ["a"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a store", () => {
+  it.effect("must have an inbox", () =>
+    Effect.gen(function* () {
+      const without = MemoryBroker.layer({ faults: { capabilities: { transactions: false } } })
+      const error = yield* Effect.flip(Layer.build(Store.layer(MemoryBroker.layer(), without)))
+      assert.instanceOf(error, ConfigurationError.ConfigurationError)
+      assert.match(error.message, /has no inbox.*postgres/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses native options that JSON would change", () =>
+    Effect.gen(function* () {
+      const { on } = yield* stored()
+      const { within } = yield* on(Producer.make("jobs"))
+      const native = { rabbitmq: { headers: { key: new Map() } } }
+      const error = yield* Effect.flip(within(MemoryTransaction.make()).send("a", { native }))
+      assert.match(error.message, /native\.rabbitmq\.headers\.key/)
+    }).pipe(Effect.scoped)
+  )
+
+  it("works with promises", async () => {
+    await using requeue = await connect("memory:", { store: "memory:", inboxRetention: "7 days" })
+    await using relay = await requeue.relay({ concurrency: 2 })
+    const done = Promise.withResolvers<unknown>()
+    await requeue.consume("receipts", {}, ({ body }) => done.resolve(body))
+    await requeue.consume("payments", {}, (message) =>
+      MemoryTransaction.run(async (transaction) => {
+        await message.within(transaction)
+        await requeue.within(transaction).send("receipts", { of: message.id })
+      })
+    )
+    await requeue.send("payments", {}, { id: "p1" })
+    assert.deepStrictEqual(await done.promise, { of: "p1" })
+    assert.strictEqual(relay.queue, Relay.queue)
+  })
+
+  it("refuses wrong options", async () => {
+    const wrong: ReadonlyArray<readonly [object, RegExp]> = [
+      [{ store: 7 }, /store/],
+      [{ store: "memory:", inboxRetention: "1 minute" }, /inboxRetention/]
+    ]
+    for (const [options, expected] of wrong) {
+      const error = await connect("memory:", options).catch((caught: unknown) => caught)
+      assert.instanceOf(error, RangeError)
+      assert.match(error.message, expected)
+    }
+    await using requeue = await connect("memory:", { store: "memory:" })
+    const relay = await requeue.relay({ concurrency: 0 }).catch((caught: unknown) => caught)
+    assert.instanceOf(relay, RangeError)
+  })
+})
