@@ -8,9 +8,8 @@
  * The clock controls all of Requeue's time: delays, backoffs, batch and handler timeouts, time stamps. It starts at the
  * current time. Jitter has a fixed seed.
  */
-import type { QueueDefinition } from "@requeue/core"
+import type { QueueDefinition, Store } from "@requeue/core"
 import { Broker, type Delay, OptionNames } from "@requeue/core/port"
-import type { Store } from "@requeue/core"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -16,7 +16,7 @@ export class Transactions extends Context.Service<Transactions, TransactionsOf>(
   "@requeue/conformance/Transactions"
 ) {}
 
-/** What a harness uses of a transaction of the memory broker. */
+/** The part of a memory transaction that a harness uses. */
 interface MemoryTransaction {
   readonly onCommit: (effect: () => void) => void
   readonly commit: () => void

@@ -25,7 +25,13 @@ const capabilities: Broker.Service["capabilities"] = {
   uncountedBrowse: true
 }
 
-const reasons = { lost: "LeaseLost", transient: "Throttled", unknown: "Timeout", rejected: "BodyTooLarge" } as const
+const reasons = {
+  lost: "LeaseLost",
+  committed: "LeaseLost",
+  transient: "Throttled",
+  unknown: "Timeout",
+  rejected: "BodyTooLarge"
+} as const
 
 /** How a call fails. */
 export interface Fault {

@@ -33,6 +33,7 @@
  * 12. With the capability `transactions`: what `publishWithin` and `ackWithin` do happens if and only if the transaction is
  *     committed. `settle` and `extend` are fenced: after the commit, they return the delivery as `lost`, change nothing and
  *     store no copy. They do not wait for a transaction longer than MUST 7 allows.
+ * 13. Of two transactions that record the same message in the `inbox`, one gets its id as recorded before, or cannot be committed.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

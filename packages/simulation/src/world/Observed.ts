@@ -81,8 +81,9 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
       return Effect.map(call, (failures) => {
         if (!machine.isAlive()) return failures
         for (const { about, of } of all) {
-          // No world has a store.
-          const fate = failures.find((failure) => failure.delivery === of)?.fate as Exclude<Broker.Fate, "committed">
+          const fate = failures.find((failure) => failure.delivery === of)?.fate as
+            | Exclude<Broker.Fate, "committed">
+            | undefined // No world has a store.
           if (fate === undefined || fate === "lost") ended(about.delivery)
           record({ _tag: "Answered", ...about, fate })
         }

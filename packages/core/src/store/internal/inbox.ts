@@ -29,7 +29,7 @@ const committed = (broker: string, queue: string): BrokerError =>
 /** The pause of a second copy that arrived in the batch of the first, in milliseconds: they must not share the next batch. */
 const twinPause = 1000
 
-/** What a subscription needs to know of its broker and its store. */
+/** The facts of a subscription, its broker and its store. */
 export interface Dependencies {
   /** The broker's name. */
   readonly broker: string
