@@ -28,7 +28,8 @@ const capabilities: Capabilities.Capabilities = {
   counts: { ready: true, inFlight: true, delayed: false },
   exactCounts: true,
   uncountedBrowse: false,
-  transactions: true
+  transactions: true,
+  inbox: true
 }
 
 export const broker: Broker.Service = {

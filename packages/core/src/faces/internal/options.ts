@@ -106,7 +106,7 @@ const connectKinds: Readonly<Record<(typeof connectOptions)[number], true | Opti
   ...Store.kinds,
   store: {
     expected: "a URL, an object with a url, or a Layer",
-    holds: (value) => typeof value === "string" || OptionKind.isObject(value)
+    holds: (value) => (typeof value === "string" && value.includes(":")) || OptionKind.isObject(value)
   },
   telemetry: OptionKind.object(
     "the result of OpenTelemetry.make(), or an object with the functions send and consumer",
