@@ -79,6 +79,22 @@ describe("settlements that fail", () => {
     assert.deepStrictEqual([report.redriven, report.queued], [30, 0])
   })
 
+  it("a redrive whose published letter is lost at each removal pauses, and ends after a minute", async () => {
+    let removals = 0
+    await using broker = await open(
+      { faults: { failSettle: { every: 1, reason: "LeaseLost" } } },
+      browsing(({ remove }) => ({ remove: (letters) => (removals++, remove(letters)) }))
+    )
+    await fill(broker, 1)
+    const before = broker.now()
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true })))
+    assert.strictEqual(error.cause.reason, "LeaseLost")
+    assert.isAtLeast(broker.now() - before, 60_000)
+    assert.isAtMost(removals, 10)
+    assert.deepStrictEqual([error.report?.published, error.report?.unremoved, error.report?.queued], [1, 1, 1])
+    assert.deepStrictEqual(await idsIn(broker, "q"), ["0"])
+  })
+
   it("a letter whose ack is refused is published once, and named in the report", async () => {
     await using broker = await open({}, keeps("3", "5"))
     await fill(broker, 10)

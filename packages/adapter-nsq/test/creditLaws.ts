@@ -211,6 +211,7 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
         gone: Deferred.makeUnsafe(),
         elapsed: () => process.now,
         decode: ({ attempts, body }) => ({ body, headers: {}, attempts, metadata, nonce: undefined }),
+        isFinished: () => false,
         onDelivery: (delivery) => {
           const receipt = receiptOf(delivery)
           // A redelivery takes the place of what is still held.

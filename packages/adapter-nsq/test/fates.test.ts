@@ -36,6 +36,7 @@ const open = (publish: Publish) =>
     const timers = yield* Timers.make
     const written: Array<string> = []
     const received: Array<Delivery.Delivery> = []
+    const finished = new Set<string>()
     let isWriting = true
     const connection: Connection = {
       clientId: "ours",
@@ -64,6 +65,7 @@ const open = (publish: Publish) =>
         metadata: Metadata.make("m", 0),
         nonce: undefined
       }),
+      isFinished: ({ id }) => finished.has(id),
       onDelivery: (delivery) => void received.push(delivery)
     })
     const credit = Credit.make(timers.now)
@@ -83,7 +85,7 @@ const open = (publish: Publish) =>
           now: 0
         })),
       publish,
-      finished: () => {},
+      finished: ({ delivery }) => void finished.add(receiptOf(delivery).id),
       requeued: () => {}
     })
     const deliver = (id: string): Delivery.Delivery => {
@@ -110,6 +112,8 @@ const open = (publish: Publish) =>
       }
     }
   })
+
+const stored: Publish = () => Effect.void
 
 const letter = Settlement.DeadLetter("permanent", "orders.dlq", { name: "E", message: "no" })
 
@@ -149,6 +153,26 @@ describe("a dead letter whose publish fails", () => {
   )
 })
 
+describe("a session that closes", () => {
+  it.effect("finishes a message whose FIN nsqd did not read, and requeues others", () =>
+    Effect.gen(function* () {
+      const { deliver, session, settle, written } = yield* open(stored)
+      const [a, b] = [deliver("a"), deliver("b")]
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack], [b, Settlement.Ack]), [])
+      deliver("b")
+      deliver("c")
+      written()
+      const closing = session.close()
+      session.receive(payload("a"))
+      session.receive(payload("d"))
+      yield* Effect.promise(() => closing)
+      const ids = (letters: string) => [...letters].map((id) => id.padEnd(16, "0"))
+      const [idA, idB, idC, idD] = ids("abcd")
+      assert.deepStrictEqual(written(), ["RDY 0", `FIN ${idB}`, `REQ ${idC} 0`, `FIN ${idA}`, `REQ ${idD} 0`])
+    })
+  )
+})
+
 describe("a retry by copy", () => {
   it.effect("that is refused is a requeue, for as long", () =>
     Effect.gen(function* () {
@@ -169,8 +193,6 @@ describe("a retry by copy", () => {
     })
   )
 })
-
-const stored: Publish = () => Effect.void
 
 describe("a delivery that is lost", () => {
   it.effect("because its lease has ended is not told as settled, and counts no more", () =>

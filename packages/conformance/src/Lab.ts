@@ -88,7 +88,8 @@ export interface Lab extends Observer.View {
    */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   /**
-   * Waits until the broker reports these numbers for a queue. Numbers that the broker cannot count are not compared.
+   * Waits until the broker has reported these numbers for a queue for the harness's `settleTime`. Numbers that the broker cannot
+   * count are not compared.
    */
   readonly untilPending: (counts: Partial<Broker.Counts>, queue?: string) => Effect.Effect<void, unknown>
   /** Waits until a consumer has reported a new connection. */

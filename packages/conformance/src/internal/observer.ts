@@ -73,28 +73,37 @@ const pollInterval = 5
 /** Milliseconds to wait for what must arrive: enough for any slow machine. */
 const deadline = 120_000
 
-/** Waits for what the harness sees in the broker. */
-const makeWaits = (harness: HarnessService): Pick<Observer, "untilDeadLetters" | "untilPending"> => ({
+/**
+ * Waits for what the harness sees in the broker. Counts must hold for the harness's `settleTime`: for example, nsqd counts a
+ * message nowhere while it hands the message to a client.
+ */
+const makeWaits = (
+  harness: HarnessService,
+  now: () => number
+): Pick<Observer, "untilDeadLetters" | "untilPending"> => ({
   untilDeadLetters: (count, queue) =>
     Wait.found(
       `${count} dead letters in ${queue}`,
       Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
       { within: deadline }
     ),
-  untilPending: (wanted, queue) => {
-    let seen: Broker.Counts | undefined
-    return Wait.found(
-      () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
-      Effect.map(harness.pending(queue), (counts) => {
-        seen = counts
-        const differ = (["ready", "inFlight", "delayed"] as const).some(
-          (key) => wanted[key] !== undefined && counts[key] !== undefined && counts[key] !== wanted[key]
-        )
-        return differ ? undefined : true
-      }),
-      { within: deadline }
-    )
-  }
+  untilPending: (wanted, queue) =>
+    Effect.suspend(() => {
+      let seen: Broker.Counts | undefined
+      let since: number | undefined
+      return Wait.found(
+        () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
+        Effect.map(harness.pending(queue), (counts) => {
+          seen = counts
+          const differ = (["ready", "inFlight", "delayed"] as const).some(
+            (key) => wanted[key] !== undefined && counts[key] !== undefined && counts[key] !== wanted[key]
+          )
+          since = differ ? undefined : (since ?? now())
+          return since !== undefined && now() - since >= harness.settleTime ? true : undefined
+        }),
+        { within: deadline }
+      )
+    })
 })
 
 /** Makes the observer of one case. `slack` is the milliseconds by which a due message may be late. */
@@ -149,7 +158,7 @@ export const make = (env: {
   }
 
   return {
-    ...makeWaits(harness),
+    ...makeWaits(harness, now),
     view,
     ran: (messages) => {
       const [at, batch] = [now(), batches++]

@@ -29,7 +29,7 @@ export interface Session extends SettlingSession {
    * delivery is lost; `undefined` for commands that settle nothing.
    */
   readonly refuse: (text: string) => Answered | "lost" | undefined
-  /** Requeues all unsettled deliveries. Resolves when nsqd has handled this. */
+  /** Returns all unsettled deliveries. Resolves when nsqd has handled this. */
   readonly close: () => Promise<void>
 }
 
@@ -95,6 +95,8 @@ interface SessionOptions {
   /** Done when the connection has closed. */
   readonly gone: Deferred.Deferred<void>
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
+  /** Whether a redelivered message is finished: nsqd did not read its `FIN`. */
+  readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   readonly onDelivery: (delivery: Delivery.Delivery) => void
@@ -126,7 +128,8 @@ class Received implements Delivery.Delivery {
 }
 
 /** Makes a session on an open connection. */
-export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
+export const make = (options: SessionOptions): Session => {
+  const { connection, decode, elapsed, gone, isFinished, node, onDelivery, topic } = options
   const { identity } = connection
   const { flush, write } = makeWriter(connection)
   let isOpen = true
@@ -134,6 +137,9 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
   let membership: Membership | undefined
   const answers = makeAnswers()
   const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
+
+  /** Requeues a message at its end, unless it is finished: it would run again. */
+  const giveBack = (id: string): void => write(isFinished({ id, session }) ? `FIN ${id}\n` : `REQ ${id} 0\n`, ignore)
 
   const session: Session = {
     node,
@@ -180,7 +186,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       if (!isOpen) return
       const frame = toFrame(payload)
       const { attempts: deliveries, id } = frame
-      if (isClosing) return write(`REQ ${id} 0\n`, ignore)
+      if (isClosing) return giveBack(id)
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
@@ -195,10 +201,10 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       membership?.leave()
       membership = undefined
       write("RDY 0\n", ignore)
-      for (const id of held.clear()) write(`REQ ${id} 0\n`, ignore)
+      for (const id of held.clear()) giveBack(id)
       flush()
       await connection.stop()
-      // By now, messages that nsqd sent before it read `CLS` have also arrived and been requeued.
+      // By now, messages that nsqd sent before it read `CLS` have also arrived and been returned.
       connection.end()
     }
   }

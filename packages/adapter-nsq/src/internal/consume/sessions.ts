@@ -15,7 +15,7 @@ import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
-import type { SettlingSession } from "./receipt.ts"
+import type { Receipt, SettlingSession } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type { Decoded, Frame } from "./toDelivery.ts"
 
@@ -38,6 +38,7 @@ export interface Subscriber {
   readonly connectionCount: ConnectionCount
   readonly credit: Credit
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
+  readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: Broker.SubscribeOptions["onReconnect"]
   readonly onRefused?: Broker.SubscribeOptions["onRefused"]
@@ -66,7 +67,7 @@ const closeTimeout = Duration.seconds(1)
 
 /** Opens a connection with a session. */
 export const connect = (
-  subscriber: Pick<Subscriber, "queue" | "decode" | "onDelivery" | "onRefused">,
+  subscriber: Pick<Subscriber, "queue" | "decode" | "isFinished" | "onDelivery" | "onRefused">,
   { driver, elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
   { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>

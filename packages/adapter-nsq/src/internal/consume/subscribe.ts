@@ -78,6 +78,7 @@ export const subscribe = (
             due: due === undefined ? undefined : wall + Math.max(0, due - monotonic)
           })
         },
+        isFinished: remembered.isFinished,
         onDelivery,
         onReconnect: options.onReconnect,
         onRefused: options.onRefused

@@ -59,6 +59,7 @@ export const open = (queue: string, { node, queue: topic }: Place, env: HolderDe
     const subscriber: Parameters<typeof Sessions.connect>[0] = {
       queue,
       decode: (frame) => toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined }),
+      isFinished: () => false,
       onDelivery: (delivery) => {
         const receipt = receiptOf(delivery)
         if (held.has(receipt.id)) lapsed.add(receipt.id)

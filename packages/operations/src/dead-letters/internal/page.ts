@@ -152,10 +152,14 @@ const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
     return [done, exits.find(Exit.isFailure)?.cause] as const
   })
 
-/** Removes letters whose copies are confirmed. Removals without an answer are retried for a minute. */
+/**
+ * Removes letters whose copies are confirmed. Removals without an answer are retried for a minute. Returns why the browser has
+ * lost a letter, if it has.
+ */
 const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray<Delivery.Delivery>) {
   const { books, browser, end, now, seen } = sweep
   let left = letters
+  let loss: BrokerError.BrokerError | undefined
   const next = Publishing.retries(now)
   while (left.length > 0) {
     const failures = new Map((yield* browser.remove(left)).map((failure) => [failure.delivery, failure]))
@@ -173,20 +177,28 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
       if (fate !== "lost") continue
       sweep.held--
       seen.lose(letter)
+      loss = error
     }
     left = left.filter((letter) => /^(transient|unknown)$/.test(failures.get(letter)?.fate ?? ""))
     const pause = left.length > 0 ? next() : 0
     if (pause === undefined) return yield* failures.get(left[0]!)!.error
     if (pause > 0) yield* end.sleep(pause)
   }
+  return loss
 })
 
-/** Works on a page. Published letters are removed, whatever happens to the others. */
-export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effect.Effect<void, Failed> =>
+/**
+ * Works on a page. Published letters are removed, whatever happens to the others. Returns why the browser has lost a letter again
+ * that was published before, if it has.
+ */
+export const work = (
+  sweep: Sweep,
+  page: ReadonlyArray<Broker.BrowsedMessage>
+): Effect.Effect<BrokerError.BrokerError | undefined, Failed> =>
   Effect.gen(function* () {
     sweep.held += page.length
     const { chosen, published, thrown } = yield* choose(sweep, page)
-    yield* remove(sweep, published)
+    const loss = yield* remove(sweep, published)
     yield* sweep.admit(chosen)
     const [done, failed] = yield* copyAll(sweep, chosen)
     // A program that ends during the removal has already reported what was published.
@@ -195,4 +207,5 @@ export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): 
     yield* reported
     if (failed !== undefined) return yield* Effect.failCause(failed)
     if (thrown !== undefined) return yield* Effect.die(thrown.error)
+    return loss
   })

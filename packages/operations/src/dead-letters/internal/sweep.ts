@@ -177,6 +177,11 @@ const through = (
     let shown = now()
     // A sweep whose leases end before it reaches a new letter would never end.
     const retry = Publishing.retriesUntilProgress(now, books.progress)
+    const pauseAfter = (failure: BrokerError.BrokerError) =>
+      Effect.suspend(() => {
+        const pause = retry()
+        return pause === undefined ? Effect.fail(failure) : Effect.sleep(Duration.millis(pause))
+      })
     const endIfMissing = ({ reason }: BrokerError.BrokerError) =>
       Effect.sync(() => {
         if (reason === "QueueMissing") books.endMissing()
@@ -187,14 +192,16 @@ const through = (
         const { failure } = next
         const isLoss = Publishing.isLoss(failure)
         if (isLoss) Page.reopen(sweep)
-        const pause = isLoss || failure.isRetryable ? retry() : undefined
-        if (pause === undefined) return yield* Effect.andThen(endIfMissing(failure), failure)
-        yield* Effect.sleep(Duration.millis(pause))
+        if (!isLoss && !failure.isRetryable) return yield* Effect.andThen(endIfMissing(failure), failure)
+        yield* pauseAfter(failure)
         shown = now()
         continue
       }
       if (next.success.length > 0) {
-        yield* finishing(Effect.ensuring(Page.work(sweep, next.success), step), end)
+        const before = books.progress()
+        const loss = yield* finishing(Effect.ensuring(Page.work(sweep, next.success), step), end)
+        // The broker may show a lost letter again immediately, and lose it again: another process's clock may be ahead.
+        if (loss !== undefined && books.progress() === before) yield* pauseAfter(loss)
         shown = now()
         continue
       }
