@@ -135,7 +135,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not notice what other processes do",
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "connect/store.ts",
-    text: "      onChange: () => wakeups.wake(),",
+    text: "      onChange: () => wake(),",
     replacement: "      onChange: () => undefined,"
   },
   {

@@ -1,5 +1,5 @@
 /**
- * Browsers of queues in an SQL table. Ready messages that were shown are leased, uncounted, until the browser closes; delayed ones
+ * Browsers of queues in an SQL table. Ready messages that were shown are leased, uncounted, until the browser closes. Delayed ones
  * stay where they are.
  *
  * When to use: as `admin.browse` of an adapter for an SQL database. The adapter contributes the statements.
@@ -23,7 +23,7 @@ type Page = ReadonlyArray<Broker.BrowsedMessage>
 /** Changes messages, and returns those that it did not find. */
 type Change<R> = (receipts: ReadonlyArray<R>) => Effect.Effect<ReadonlyArray<R>, BrokerError.BrokerError>
 
-/** What the adapter contributes to both kinds of browsers. `R` is its receipt. */
+/** The adapter's part of both kinds of browsers. `R` is its receipt. */
 interface Table<R extends Receipt> {
   readonly errors: Errors
   /** Returns a delivery with a receipt. */
@@ -32,7 +32,7 @@ interface Table<R extends Receipt> {
   readonly remove: Change<R>
 }
 
-/** What the adapter contributes to browsers of ready messages. */
+/** The adapter's part of browsers of ready messages. */
 export interface Ready<R extends Receipt> extends Table<R> {
   /** The lease, in milliseconds. */
   readonly lease: number
@@ -49,7 +49,7 @@ export interface Ready<R extends Receipt> extends Table<R> {
   readonly giveBack: (receipts: ReadonlyArray<R>) => Effect.Effect<unknown, BrokerError.BrokerError>
 }
 
-/** What the adapter contributes to browsers of delayed messages. */
+/** The adapter's part of browsers of delayed messages. */
 export interface Delayed<R extends Receipt> extends Table<R> {
   /** Returns messages after a position, soonest first; `undefined`: from the first delayed one on. */
   readonly read: (

@@ -1,5 +1,5 @@
 /**
- * What settlements do to the rows of messages. A copy needs no second step: the row of its original becomes the copy. Pure.
+ * Commands for the rows of settled messages. A copy needs no second step: the row of its original becomes the copy. Pure.
  *
  * When to use: as `toCommand` of `Settling`, in an adapter for an SQL database.
  */

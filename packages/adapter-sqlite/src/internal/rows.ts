@@ -64,7 +64,7 @@ export const claim = (
   )
   select.setReturnArrays(true)
   const found: ReadonlyArray<unknown> = select.all(token, counts ? 1 : 0, queue, now, limit)
-  const rows = (found as ReadonlyArray<ReadonlyArray<unknown>>).map(SqlMessage.fromColumns)
+  const rows = (found as ReadonlyArray<ReadonlyArray<unknown>>).map(SqlMessage.fromColumns) // It returns arrays.
   const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
   for (const { deliveries, seq } of rows) lease.run(until, token, deliveries, seq)
   return rows
