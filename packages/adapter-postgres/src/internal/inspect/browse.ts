@@ -34,10 +34,10 @@ export const open = (
   store: Store,
   changes: Changes
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
-  const { queue } = options
+  const { from, queue } = options
   const { read, settings, statements, wake } = store
   const table = { errors, deliver: (row: SqlMessage.Row) => deliver(row, 0, store) }
-  if (options.from === "delayed") {
+  if (from === "delayed") {
     return Effect.succeed(
       SqlBrowser.delayed(options, {
         ...table,
