@@ -7,7 +7,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an ack in a transaction does not need the lease",
     file: adapter("settle/ackWithin"),
-    from: "if (removed.length < handles.length) return yield* leaseLost(context)",
+    from: "if (removed.length < handles.length) return yield* errors.leaseLost(context)",
     to: ""
   },
   {
