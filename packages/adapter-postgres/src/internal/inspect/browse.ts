@@ -59,14 +59,8 @@ export const open = (
       read({ operation: "browse", queue }, async (session) => {
         // First: a claim whose page fails would hold its messages, and never show them.
         const [counts] = await session.query(statements.count, [queue])
-        const rows = await session.query(statements.claim, [
-          queue,
-          beginning.at,
-          beginning.seq,
-          limit,
-          settings.lease,
-          0
-        ])
+        const values = [queue, beginning.at, beginning.seq, limit, settings.lease, 0]
+        const rows = await session.query(statements.claim, values)
         return hold(rows.map(SqlMessage.fromColumns), Number(counts?.[0]) <= rows.length)
       }),
     extend: changing("extend", queue, changes.extend, same),
