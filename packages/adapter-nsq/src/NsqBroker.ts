@@ -15,6 +15,7 @@ import {
   Log,
   type Outgoing
 } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -149,14 +150,7 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(
-    Broker.Broker,
-    Effect.gen(function* () {
-      // Imported lazily: only layerConfig needs effect/Config.
-      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
-      return yield* make(yield* unwrap(options))
-    })
-  )
+  Layer.effect(Broker.Broker, AdapterOptions.fromConfig(options, make))
 
 /**
  * Serves `nsq:` URLs: `nsq://:secret@host:4150?tls=true&lookupd=host:4161&channel=billing`. The query accepts every

@@ -7,6 +7,7 @@
  * Delivery semantics: at least once. Each settlement is one transaction: a retry or a dead letter replaces its original.
  */
 import { type Adapter, Broker, type BrokerError, type ConfigurationError } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -45,14 +46,7 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(
-    Broker.Broker,
-    Effect.gen(function* () {
-      // Imported lazily: only layerConfig needs effect/Config.
-      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
-      return yield* make(yield* unwrap(options))
-    })
-  )
+  Layer.effect(Broker.Broker, AdapterOptions.fromConfig(options, make))
 
 /** Serves `sqlite:` URLs. Every option can be in the query: `sqlite:./queue.db?durability=normal`. */
 export const adapter: Adapter.Adapter = {

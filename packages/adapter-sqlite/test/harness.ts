@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Harness } from "@requeue/conformance"
 import { Broker, type Delivery } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,8 +15,6 @@ import * as Schedule from "effect/Schedule"
 import { SqliteOptions } from "../src/index.ts"
 import { open } from "../src/internal/broker.ts"
 import { isFree, isLeased } from "../src/internal/connect/schema.ts"
-import { toDelivery } from "../src/internal/consume/toDelivery.ts"
-import type { Row } from "../src/internal/rows.ts"
 import { isLocked } from "../src/internal/toBrokerError.ts"
 import * as Disk from "./disk.ts"
 import * as VirtualDriver from "./driver.ts"
@@ -109,8 +108,11 @@ export const layer = (url: (folder: string) => string) =>
             .prepare(`SELECT * FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq`)
             .all(queue, now())
             .map((row): Delivery.Delivery => {
-              const stored = row as unknown as Row // The columns of the table.
-              return { ...toDelivery({ ...stored, deliveries: stored.deliveries + 1 }), receipt: undefined }
+              const stored = row as unknown as SqlMessage.Row // The columns of the table.
+              return {
+                ...SqlMessage.toDelivery({ ...stored, deliveries: stored.deliveries + 1 }, "sqlite"),
+                receipt: undefined
+              }
             })
         )
 

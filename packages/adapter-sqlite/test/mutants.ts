@@ -3,20 +3,6 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
-    name: "counts each delivery twice",
-    kills: "maxRetries 3: attempts 1 to 4, then the dead letters",
-    file: "consume/toDelivery.ts",
-    text: "attempts: metadata.attempts + deliveries",
-    replacement: "attempts: metadata.attempts + 2 * deliveries"
-  },
-  {
-    name: "loses the headers",
-    kills: "headers survive, with any text and with names that differ in case",
-    file: "publish/publisher.ts",
-    text: "Object.keys(headers).length === 0 ? null : JSON.stringify(headers)",
-    replacement: "null"
-  },
-  {
     name: "settles by an outdated token",
     kills:
       "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
@@ -42,16 +28,16 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "delays sends longer than asked",
     kills: "a delayed send comes at its time",
-    file: "publish/publisher.ts",
-    text: "Rows.dueAt(now, delay)",
-    replacement: "Rows.dueAt(now, 2 * delay)"
+    file: "rows.ts",
+    text: "    dueAt(now, delay),",
+    replacement: "    dueAt(now, 2 * delay),"
   },
   {
     name: "delays retries longer than asked",
     kills: "of many retries at a time, none is early and none is late",
-    file: "settle/toCommand.ts",
-    text: "dueAt(now, delay)",
-    replacement: "dueAt(now, 2 * delay)"
+    file: "rows.ts",
+    text: "run(queue, dueAt(now, delay), metadata",
+    replacement: "run(queue, dueAt(now, 2 * delay), metadata"
   },
   {
     name: "does not wake when the next message is due",
@@ -149,7 +135,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not notice what other processes do",
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "connect/store.ts",
-    text: "      onChange: () => wakeups.wake(),",
+    text: "      onChange: () => wake(),",
     replacement: "      onChange: () => undefined,"
   },
   {
@@ -198,16 +184,16 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "reports the retry of what a transaction has acked as stored",
     kills: "a message is done once its transaction is committed, although its handler then fails",
     file: "settle/settle.ts",
-    text: "return Rows.replace(connection, receipt, command)",
-    replacement: "return Rows.replace(connection, receipt, command) || true"
+    text: "return Rows.replace(connection, receipt, command, now)",
+    replacement: "return Rows.replace(connection, receipt, command, now) || true"
   },
   {
     name: "stores the retry of what a transaction has acked as a copy",
     kills: "when the answers to commits are lost, the messages of those that were not committed are redelivered",
     file: "settle/settle.ts",
-    text: "return Rows.replace(connection, receipt, command)",
-    replacement: `if (Rows.replace(connection, receipt, command)) return true
-      Rows.insert(connection, { ...command, headers: null, body: new Uint8Array([34, 34]) })
+    text: "return Rows.replace(connection, receipt, command, now)",
+    replacement: `if (Rows.replace(connection, receipt, command, now)) return true
+      Rows.insert(connection, { ...command, create: true, headers: null, body: new Uint8Array([34, 34]) }, now)
       return false`
   },
   {

@@ -16,6 +16,7 @@ import {
   Connection,
   type Outgoing
 } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -144,14 +145,7 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Omit<Options, "client" | "credentials" | "endpoint" | "requestHandler">>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(
-    Broker.Broker,
-    Effect.gen(function* () {
-      // Imported lazily: only layerConfig needs effect/Config.
-      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
-      return yield* make(yield* unwrap(options))
-    })
-  )
+  Layer.effect(Broker.Broker, AdapterOptions.fromConfig(options, make))
 
 /**
  * Serves `sqs:` URLs: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012?visibilityTimeout=60000`, or

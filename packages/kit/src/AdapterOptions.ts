@@ -2,6 +2,8 @@
  * Decodes the options of adapters by the same kinds, from code, a config file or a URL's query. Errors name the option
  * and hide values that may be secret.
  */
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { Adapter, ConfigurationError, type OptionKind } from "@requeue/core/port"
@@ -87,3 +89,14 @@ export const decoder = <F extends Fields>(broker: string, fields: F, others: Rea
     return Result.fail(new ConfigurationError.ConfigurationError({ field: place.slice(1), detail, remedy, broker }))
   }
 }
+
+/** Makes something, such as a broker, with options that come from Effect's Config. */
+export const fromConfig = <O, A, E, R>(
+  options: Config.Wrap<O>,
+  make: (options: O) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Config.ConfigError, R> =>
+  Effect.gen(function* () {
+    // Imported lazily: others do not need it.
+    const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
+    return yield* make(yield* unwrap(options))
+  })

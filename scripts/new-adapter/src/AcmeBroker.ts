@@ -12,6 +12,7 @@ import {
   Deadlines,
   Timers
 } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -70,14 +71,7 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(
-    Broker.Broker,
-    Effect.gen(function* () {
-      // Imported lazily: only layerConfig needs effect/Config.
-      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
-      return yield* make(yield* unwrap(options))
-    })
-  )
+  Layer.effect(Broker.Broker, AdapterOptions.fromConfig(options, make))
 
 /** Serves `acme:` URLs. Every option can be in the query: `acme://localhost?timeout=5000`. */
 export const adapter: Adapter.Adapter = {

@@ -1,50 +1,22 @@
-/** The rows of the tables, and the values of statements. Pure. */
-import type { Row, Value } from "./client.ts"
-
-/** A message, as statements return it. */
-export interface StoredRow {
-  readonly seq: number
-  readonly token: number
-  readonly deliveries: number
-  readonly at: number
-  readonly metadata: string | null
-  readonly headers: string | null
-  readonly body: Uint8Array
-}
-
-/** Names one delivery: only the last one of a message has its present token. */
-export type Handle = Pick<StoredRow, "seq" | "token">
-
-/** A position in the order of a queue. */
-export type Position = Pick<StoredRow, "at" | "seq">
-
-/** A message to store. */
-export interface NewRow extends Pick<StoredRow, "metadata" | "headers" | "body"> {
-  readonly queue: string
-  /** Whether a missing queue is created. */
-  readonly create: boolean
-  /** Milliseconds. */
-  readonly delay: number
-}
-
-export const toRow = ([seq, token, deliveries, at, metadata, headers, body]: Row): StoredRow =>
-  ({ seq, token, deliveries, at, metadata, headers, body }) as StoredRow // The columns of the statement.
+/** The values of statements. Pure. */
+import type { SqlMessage } from "@requeue/kit"
+import type { Value } from "./client.ts"
 
 /** The values of handles. */
-export const handles = (all: ReadonlyArray<Handle>): ReadonlyArray<Value> => [
+export const handles = (all: ReadonlyArray<SqlMessage.Handle>): ReadonlyArray<Value> => [
   all.map(({ seq }) => seq),
   all.map(({ token }) => token)
 ]
 
 /** The queues of new messages, each once; one that two messages treat differently may be created. */
-export const targets = (rows: ReadonlyArray<NewRow>): ReadonlyMap<string, boolean> => {
+export const targets = (rows: ReadonlyArray<SqlMessage.NewRow>): ReadonlyMap<string, boolean> => {
   const all = new Map<string, boolean>()
   for (const { create, queue } of rows) all.set(queue, create || all.get(queue) === true)
   return all
 }
 
 /** All bodies are one value, because the driver writes an array of bytes as hexadecimal text. */
-const bodiesOf = (rows: ReadonlyArray<NewRow>): Buffer => {
+const bodiesOf = (rows: ReadonlyArray<SqlMessage.NewRow>): Buffer => {
   const [first] = rows
   if (rows.length !== 1 || first === undefined) return Buffer.concat(rows.map(({ body }) => body))
   return Buffer.from(first.body.buffer, first.body.byteOffset, first.body.length)
@@ -55,7 +27,10 @@ const numbersOf = (queues: ReadonlyMap<string, boolean>): ReadonlyMap<string, nu
   new Map([...queues.keys()].map((name, index) => [name, index + 1]))
 
 /** The values of `publish`. */
-export const published = (rows: ReadonlyArray<NewRow>, queues: ReadonlyMap<string, boolean>): ReadonlyArray<Value> => {
+export const published = (
+  rows: ReadonlyArray<SqlMessage.NewRow>,
+  queues: ReadonlyMap<string, boolean>
+): ReadonlyArray<Value> => {
   const numbers = numbersOf(queues)
   return [
     [...queues.keys()],
@@ -71,7 +46,7 @@ export const published = (rows: ReadonlyArray<NewRow>, queues: ReadonlyMap<strin
 
 /** The values of `publishWithin`. */
 export const publishedWithin = (
-  rows: ReadonlyArray<NewRow>,
+  rows: ReadonlyArray<SqlMessage.NewRow>,
   queues: ReadonlyMap<string, boolean>
 ): ReadonlyArray<string | Buffer> => {
   const numbers = numbersOf(queues)

@@ -6,6 +6,7 @@
  * - No statement waits for a row that another transaction has locked: that transaction may be a program's, and stay open.
  * - Rows to change are found by `seq = ANY(ARRAY(…))`, for which the planner always uses the primary key.
  */
+import { SqlMessage } from "@requeue/kit"
 import { quoted } from "../PostgresSchema.ts"
 
 /** The time of the statement, with fractions. */
@@ -26,8 +27,7 @@ const synced =
 /** A token that no earlier delivery had, also of a row that a restored backup or a standby has lost and numbered again. */
 const anyToken = "floor(random() * 2000000000)::integer"
 
-/** The columns of a `StoredRow`. */
-const columns = "seq, token, deliveries, at, metadata, headers, body"
+const { columns } = SqlMessage
 
 /**
  * The values of `publish`: $1 names of queues, $2 whether each may be created; the messages: $3 index of the queue, $4 delay, $5

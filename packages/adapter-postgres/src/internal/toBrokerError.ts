@@ -1,12 +1,12 @@
 /** From an error of PostgreSQL, the driver or the system to a `BrokerError` with a reason and a remedy. Pure. */
 import { BrokerError } from "@requeue/core/port"
-import { TlsOptions } from "@requeue/kit"
+import { SqlErrors, TlsOptions } from "@requeue/kit"
 import * as Predicate from "effect/Predicate"
 
+export const errors: SqlErrors.Errors = SqlErrors.make("postgres")
+
 /** The operation of the port that failed, and its queue. */
-export interface Context {
-  readonly operation: string
-  readonly queue?: string | undefined
+export interface Context extends SqlErrors.Context {
   /** Whether it is the attempt to connect that failed. Default: a statement. */
   readonly isConnecting?: boolean | undefined
 }
@@ -129,17 +129,8 @@ export const toBrokerError = (
   })
 }
 
-/** The delivery's lease has ended, or it was settled before. */
-export const leaseLost = (context: Pick<Context, "operation" | "queue">): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "postgres",
-    reason: "LeaseLost",
-    detail: "its lease has ended, or the delivery was settled before",
-    ...context
-  })
-
 /** Another transaction has locked the message: one that acks it, and has not ended. */
-export const locked = (context: Pick<Context, "operation" | "queue">): BrokerError.BrokerError =>
+export const locked = (context: SqlErrors.Context): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "postgres",
     reason: "Throttled",

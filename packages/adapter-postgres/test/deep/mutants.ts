@@ -6,20 +6,6 @@ const outdated =
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
-    name: "counts each delivery twice",
-    kills: "maxRetries 3: attempts 1 to 4, then the dead letters",
-    file: "consume/toDelivery.ts",
-    text: "attempts: metadata.attempts + deliveries",
-    replacement: "attempts: metadata.attempts + 2 * deliveries"
-  },
-  {
-    name: "loses the headers",
-    kills: "headers survive, with any text and with names that differ in case",
-    file: "publish/publisher.ts",
-    text: "Object.keys(headers).length === 0 ? null : JSON.stringify(headers)",
-    replacement: "null"
-  },
-  {
     name: "acks by an outdated token",
     kills: outdated,
     file: "internal/statements.ts",
@@ -143,7 +129,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "counts a browsed message as delivered",
     kills: "what a browser returns is in its old place, and has used up no attempt",
-    file: "inspect/browseReady.ts",
+    file: "inspect/browse.ts",
     text: "settings.lease, 0]",
     replacement: "settings.lease, 1]"
   },

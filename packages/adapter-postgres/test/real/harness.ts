@@ -3,14 +3,13 @@ import { randomBytes } from "node:crypto"
 import type { Broker as Server } from "@requeue/brokers"
 import { Harness } from "@requeue/conformance"
 import { Broker, type Delivery } from "@requeue/core"
+import { SqlMessage } from "@requeue/kit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Client } from "pg"
 import { PostgresBroker, type PostgresOptions } from "../../src/index.ts"
 import { query } from "../../src/internal/client.ts"
-import { toDelivery } from "../../src/internal/consume/toDelivery.ts"
-import { toRow } from "../../src/internal/rows.ts"
 import { faulty, install } from "./faults.ts"
 
 /** A connection that lasts as long as the scope. */
@@ -69,7 +68,12 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
               [queue]
             ) as never // The types of pg lack parsers without a format.
           )
-          return rows.map((row): Delivery.Delivery => ({ ...toDelivery(toRow(row)), receipt: undefined }))
+          return rows.map(
+            (row): Delivery.Delivery => ({
+              ...SqlMessage.toDelivery(SqlMessage.fromColumns(row), "postgres"),
+              receipt: undefined
+            })
+          )
         })
 
       const begin = Effect.gen(function* () {

@@ -1,25 +1,7 @@
 /** The statements of the adapter. Times are in epoch milliseconds. */
+import { type SqlCommand, SqlMessage } from "@requeue/kit"
 import type { Connection } from "./connect/connection.ts"
 import { free, isFree, isLeased } from "./connect/schema.ts"
-
-/** A row, as statements return it. */
-export interface Row {
-  readonly seq: number
-  readonly token: number
-  readonly deliveries: number
-  readonly at: number
-  readonly metadata: string | null
-  readonly headers: string | null
-  readonly body: Uint8Array
-}
-
-/** A message to store. */
-export interface NewRow extends Pick<Row, "at" | "metadata" | "headers" | "body"> {
-  readonly queue: string
-}
-
-/** Names one delivery: only the last one of a message has its token. */
-export type Handle = Pick<Row, "seq" | "token">
 
 /**
  * Returns when a message is due, as a whole number: never early, and at once without a delay.
@@ -28,18 +10,9 @@ export type Handle = Pick<Row, "seq" | "token">
  */
 export const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
 
-const columns = "seq, token, deliveries, at, metadata, headers, body"
 const isHeld = `seq = ? AND token = ? AND ${isLeased}`
 
-const rowsOf = (rows: ReadonlyArray<unknown>): ReadonlyArray<Row> => rows as ReadonlyArray<Row> // The columns of the table.
-
-type Columns = readonly [number, number, number, number, string | null, string | null, Uint8Array]
-
-/** From the columns of a row, in their order. */
-const toRow = (columns: unknown): Row => {
-  const [seq, token, deliveries, at, metadata, headers, body] = columns as Columns // The columns of the table.
-  return { seq, token, deliveries, at, metadata, headers, body }
-}
+const rowsOf = (rows: ReadonlyArray<unknown>): ReadonlyArray<SqlMessage.Row> => rows as ReadonlyArray<SqlMessage.Row> // The columns of the table.
 
 /** Creates a queue if it is missing. */
 export const declare = ({ declared, prepare }: Connection, queue: string): void => {
@@ -51,10 +24,14 @@ export const declare = ({ declared, prepare }: Connection, queue: string): void 
 export const exists = ({ prepare }: Connection, queue: string): boolean =>
   prepare("SELECT 1 FROM requeue_queue WHERE name = ?").get(queue) !== undefined
 
-export const insert = ({ prepare }: Connection, { at, body, headers, metadata, queue }: NewRow): void =>
+export const insert = (
+  { prepare }: Connection,
+  { body, delay, headers, metadata, queue }: SqlMessage.NewRow,
+  now: number
+): void =>
   void prepare("INSERT INTO requeue_message (queue, at, metadata, headers, body) VALUES (?, ?, ?, ?, ?)").run(
     queue,
-    at,
+    dueAt(now, delay),
     metadata,
     headers,
     body
@@ -78,7 +55,7 @@ interface Claim {
 export const claim = (
   connection: Connection,
   { counts, limit, now, queue, token, until }: Claim
-): ReadonlyArray<Row> => {
+): ReadonlyArray<SqlMessage.Row> => {
   expire(connection, now)
   // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
   const select = connection.prepare(
@@ -86,7 +63,8 @@ export const claim = (
      WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT ?`
   )
   select.setReturnArrays(true)
-  const rows = select.all(token, counts ? 1 : 0, queue, now, limit).map(toRow)
+  const found: ReadonlyArray<unknown> = select.all(token, counts ? 1 : 0, queue, now, limit)
+  const rows = (found as ReadonlyArray<ReadonlyArray<unknown>>).map(SqlMessage.fromColumns) // It returns arrays.
   const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
   for (const { deliveries, seq } of rows) lease.run(until, token, deliveries, seq)
   return rows
@@ -102,15 +80,15 @@ export const nextTime = ({ prepare }: Connection, queue: string): number => {
 }
 
 /** Renews a lease. Returns whether the delivery holds it. */
-export const extend = ({ prepare }: Connection, { seq, token }: Handle, until: number): boolean =>
+export const extend = ({ prepare }: Connection, { seq, token }: SqlMessage.Handle, until: number): boolean =>
   prepare(`UPDATE requeue_message SET leased = ? WHERE ${isHeld}`).run(until, seq, token).changes === 1
 
 /** Removes a delivered message. Returns whether the delivery held it. */
-export const remove = ({ prepare }: Connection, { seq, token }: Handle): boolean =>
+export const remove = ({ prepare }: Connection, { seq, token }: SqlMessage.Handle): boolean =>
   prepare(`DELETE FROM requeue_message WHERE ${isHeld}`).run(seq, token).changes === 1
 
 /** Returns a delivered message to its place. `uncounted`: how many deliveries do not count. */
-export const giveBack = ({ prepare }: Connection, { seq, token }: Handle, uncounted: 0 | 1): boolean =>
+export const giveBack = ({ prepare }: Connection, { seq, token }: SqlMessage.Handle, uncounted: 0 | 1): boolean =>
   prepare(`UPDATE requeue_message SET leased = ${free}, deliveries = deliveries - ? WHERE ${isHeld}`).run(
     uncounted,
     seq,
@@ -120,12 +98,13 @@ export const giveBack = ({ prepare }: Connection, { seq, token }: Handle, uncoun
 /** Turns a delivered message into its copy: a retry, or a dead letter in another queue. */
 export const replace = (
   { prepare }: Connection,
-  { seq, token }: Handle,
-  { at, metadata, queue }: Pick<NewRow, "at" | "metadata" | "queue">
+  { seq, token }: SqlMessage.Handle,
+  { delay, metadata, queue }: SqlCommand.Replacement,
+  now: number
 ): boolean =>
   prepare(
     `UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = ${free}, deliveries = 0 WHERE ${isHeld}`
-  ).run(queue, at, metadata, seq, token).changes === 1
+  ).run(queue, dueAt(now, delay), metadata, seq, token).changes === 1
 
 /** Removes up to `limit` messages that no consumer has, and returns their number. */
 export const purge = (connection: Connection, queue: string, now: number, limit: number): number => {
@@ -136,7 +115,7 @@ export const purge = (connection: Connection, queue: string, now: number, limit:
 }
 
 /** Removes a message that is still delayed. Returns whether it was. */
-export const removeDelayed = ({ prepare }: Connection, { seq, token }: Handle, now: number): boolean =>
+export const removeDelayed = ({ prepare }: Connection, { seq, token }: SqlMessage.Handle, now: number): boolean =>
   prepare(`DELETE FROM requeue_message WHERE seq = ? AND token = ? AND ${isFree} AND at > ?`).run(seq, token, now)
     .changes === 1
 
@@ -144,12 +123,12 @@ export const removeDelayed = ({ prepare }: Connection, { seq, token }: Handle, n
 export const delayed = (
   { prepare }: Connection,
   queue: string,
-  after: Pick<Row, "at" | "seq">,
+  after: SqlMessage.Position,
   limit: number
-): ReadonlyArray<Row> =>
+): ReadonlyArray<SqlMessage.Row> =>
   rowsOf(
     prepare(
-      `SELECT ${columns} FROM requeue_message
+      `SELECT ${SqlMessage.columns} FROM requeue_message
        WHERE queue = ? AND ${isFree} AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
     ).all(queue, after.at, after.seq, limit)
   )
@@ -178,9 +157,9 @@ export const dues = ({ prepare }: Connection, queue: string, now: number): Reado
     .map(({ at }) => Number(at))
 
 /** Returns the message that has been ready longest. */
-export const oldest = ({ prepare }: Connection, queue: string, now: number): Row | undefined =>
+export const oldest = ({ prepare }: Connection, queue: string, now: number): SqlMessage.Row | undefined =>
   rowsOf(
     prepare(
-      `SELECT ${columns} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
+      `SELECT ${SqlMessage.columns} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
     ).all(queue, now)
   )[0]

@@ -1,10 +1,11 @@
 /** From an error of SQLite or the system to a `BrokerError` with a reason and a remedy. Pure. */
 import { BrokerError } from "@requeue/core/port"
+import { SqlErrors } from "@requeue/kit"
+
+export const errors: SqlErrors.Errors = SqlErrors.make("sqlite")
 
 /** The operation of the port that failed, and its queue. */
-export interface Context {
-  readonly operation: string
-  readonly queue?: string | undefined
+export interface Context extends SqlErrors.Context {
   /** The file that could not be opened. Default: the error is not about its path. */
   readonly path?: string | undefined
 }
@@ -66,12 +67,3 @@ export const toBrokerError = (cause: unknown, { operation, path, queue }: Contex
   const meaning = meanings[codeOf(cause) ?? 0] ?? unclear
   return new BrokerError.BrokerError({ broker: "sqlite", operation, queue, detail, cause, ...meaning })
 }
-
-/** The delivery's lease has ended, or it was settled before. */
-export const leaseLost = (context: Context): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "sqlite",
-    reason: "LeaseLost",
-    detail: "its lease has ended, or the delivery was settled before",
-    ...context
-  })

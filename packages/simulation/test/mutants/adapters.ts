@@ -7,7 +7,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an ack in a transaction does not need the lease",
     file: adapter("settle/ackWithin"),
-    from: "if (removed.length < handles.length) return yield* leaseLost(context)",
+    from: "if (removed.length < handles.length) return yield* errors.leaseLost(context)",
     to: ""
   },
   {
@@ -15,7 +15,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: adapter("publish/publishWithin"),
     from: "for (const chunk of chunksOf(messages)) {",
     to: `for (const chunk of chunksOf(messages)) {
-      const run = (connection) => chunk.forEach((message) => Rows.insert(connection, toRow(message, store.now())))
+      const run = (connection) => chunk.forEach((message) => Rows.insert(connection, SqlMessage.toRow(message, store.now()), store.now()))
       store.add({ operation: "publish", queue: "receipts", weight: 1, run, end: () => {} })
       continue`
   },
@@ -34,8 +34,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a message is removed without its dead letter",
     file: adapter("settle/settle"),
-    from: "return Rows.replace(connection, receipt, command)",
-    to: 'return Rows[command.queue === "work" ? "replace" : "remove"](connection, receipt, command)'
+    from: "return Rows.replace(connection, receipt, command, now)",
+    to: 'return Rows[command.queue === "work" ? "replace" : "remove"](connection, receipt, command, now)'
   },
   {
     name: "a send is confirmed before it is on the disk",

@@ -11,7 +11,6 @@ import type { Session } from "../client.ts"
 import type { Statements } from "../statements.ts"
 import type { Connections } from "./connections.ts"
 import * as Gather from "./gather.ts"
-import type { Wakeups } from "./wakeups.ts"
 
 /** A queue, and when its first message is due. */
 export type News = readonly [queue: string, from: number]
@@ -62,7 +61,8 @@ interface Dependencies {
   readonly statements: Statements
   readonly timers: Timers.Timers
   readonly connections: Connections
-  readonly wakeups: Wakeups
+  /** Wakes the consumers of this process; `undefined`: those of all queues. */
+  readonly wake: (queue?: string, from?: number) => void
 }
 
 export const make = ({
@@ -70,7 +70,7 @@ export const make = ({
   settings,
   statements,
   timers,
-  wakeups
+  wake
 }: Dependencies): Effect.Effect<Notifier, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { notify, schema, timeout } = settings
@@ -79,7 +79,7 @@ export const make = ({
     let own: number | undefined
     const listening = async (session: Session): Promise<void> => {
       await session.run(`LISTEN ${quoted(schema)}`)
-      wakeups.wakeAll()
+      wake()
     }
     const lane = yield* connections({
       name: "notify",
@@ -90,7 +90,7 @@ export const make = ({
       },
       onNotification: (payload, process) => {
         if (process === own) return
-        for (const [queue, from] of newsOf(payload)) wakeups.wake(queue, from)
+        for (const [queue, from] of newsOf(payload)) wake(queue, from)
       }
     })
     const send = Gather.make<News, void>({

@@ -1,9 +1,10 @@
 /** Checks the tables when a broker opens, and creates or migrates them under an advisory lock. */
-import { BrokerError } from "@requeue/core/port"
+import type { BrokerError } from "@requeue/core/port"
 import type { Settings } from "../../PostgresOptions.ts"
 import * as PostgresSchema from "../../PostgresSchema.ts"
 import type { Session } from "../client.ts"
 import type { Statements } from "../statements.ts"
+import { errors } from "../toBrokerError.ts"
 
 /** A schema with the tables of this adapter. */
 export interface Checked {
@@ -11,16 +12,6 @@ export interface Checked {
   /** Differs from that of any other schema, also of one with the same name that was there before. */
   readonly id: string
 }
-
-const misconfigured = (detail: string, remedy: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "postgres",
-    operation: "open",
-    reason: "ConnectionFailed",
-    detail,
-    remedy,
-    isMisconfigured: true
-  })
 
 /** Returns the version of a schema; `undefined`: it has no tables. */
 export const read = async (
@@ -35,13 +26,13 @@ export const read = async (
 }
 
 const tooNew = (schema: string, version: number): BrokerError.BrokerError =>
-  misconfigured(
+  errors.misconfigured(
     `the schema ${schema} has version ${version} of Requeue's tables, and this adapter supports ${PostgresSchema.version}`,
     "Install the version of @requeue/adapter-postgres that migrated the schema, or a newer one"
   )
 
 const tooOld = (schema: string, found: Checked | undefined): BrokerError.BrokerError =>
-  misconfigured(
+  errors.misconfigured(
     found === undefined
       ? `the schema ${schema} has no tables of Requeue`
       : `the schema ${schema} has version ${found.version} of Requeue's tables, and this adapter needs ${PostgresSchema.version}`,

@@ -1,5 +1,6 @@
 /** The parts of a broker that work on its database: lanes, wake-ups, and the tools that every other part needs. */
 import { type BrokerError, type Connection, Timers } from "@requeue/core/port"
+import { Wakeups } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,7 +14,9 @@ import * as Gather from "./gather.ts"
 import type { Lane } from "./lane.ts"
 import * as Notifier from "./notifier.ts"
 import * as Schema from "./schema.ts"
-import * as Wakeups from "./wakeups.ts"
+
+/** Wakes a consumer. `from` is when its first message is due, in epoch milliseconds of the server; `undefined`: unknown. */
+type Wake = (from: number | undefined) => void
 
 /** The tools that every part of the adapter shares. */
 export interface Store {
@@ -35,7 +38,7 @@ export interface Store {
   readonly declareAll: Gather.Add<ReadonlyArray<string>, void>
   /** Wakes the consumers of a queue in all processes. `from` is when its first message is due. */
   readonly wake: (queue: string, from: number) => void
-  readonly onWake: Wakeups.Wakeups["add"]
+  readonly onWake: Wakeups.Wakeups<Wake>["add"]
   /** Begins what consumers need: it listens, and ends leases. */
   readonly serve: () => void
   /** Runs a call on the lane for operators, which may take long. */
@@ -75,7 +78,10 @@ export const make = (
     const timers = yield* Timers.make
     const statements = Statements.make(settings.schema)
     const { timeout } = settings
-    const wakeups = Wakeups.make()
+    const consumers = Wakeups.make<Wake>()
+    const wakeHere = (queue?: string, from?: number): void => {
+      for (const each of consumers.of(queue)) each(from)
+    }
     const { id, session } = yield* first(settings, driver, statements, timers)
     const connections = Connections.make({ settings, driver, timers, onState })
     const lanes = {
@@ -84,9 +90,9 @@ export const make = (
       claim: yield* connections({ name: "claim" }),
       inspect: yield* connections({ name: "inspect" })
     }
-    const notifier = yield* Notifier.make({ settings, statements, timers, connections, wakeups })
+    const notifier = yield* Notifier.make({ settings, statements, timers, connections, wake: wakeHere })
     const wake: Store["wake"] = (queue, from) => {
-      wakeups.wake(queue, from)
+      wakeHere(queue, from)
       notifier.notify([queue, from])
     }
     const expire = Expiry.make({ lane: lanes.claim, statements, timers, timeout, wake })
@@ -121,7 +127,7 @@ export const make = (
         }
       }),
       wake,
-      onWake: wakeups.add,
+      onWake: consumers.add,
       serve: () => {
         notifier.listen()
         expire()

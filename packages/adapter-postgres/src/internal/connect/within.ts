@@ -1,8 +1,8 @@
 /** Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this database. */
-import { BrokerError, OptionKind } from "@requeue/core/port"
+import { type BrokerError, OptionKind } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Row } from "../client.ts"
-import { type Context, stateOf, toBrokerError } from "../toBrokerError.ts"
+import { type Context, errors, stateOf, toBrokerError } from "../toBrokerError.ts"
 import * as Executor from "./executor.ts"
 import type { Store } from "./store.ts"
 
@@ -12,22 +12,18 @@ export type Run = (
   values: ReadonlyArray<Executor.Value>
 ) => Effect.Effect<ReadonlyArray<Row>, BrokerError.BrokerError>
 
-/** The error of a value that is not an open transaction of the database. */
-const unsupported = (context: Context, detail: string, remedy: string, cause?: unknown): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({ broker: "postgres", reason: "Unsupported", ...context, detail, remedy, cause })
-
 const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     `expected a transaction of pg, postgres.js, Drizzle, Kysely, Knex, Prisma or Effect's SqlClient, got ${OptionKind.show(value)}`,
     "Pass what your library passes to the function of a transaction, or the client of pg on which BEGIN was run"
   )
 
 const ended = (context: Context, cause: unknown): BrokerError.BrokerError =>
-  unsupported(context, "no transaction is open", "Begin it before, end it after, and await every call", cause)
+  errors.notTransaction(context, "no transaction is open", "Begin it before, end it after, and await every call", cause)
 
 const aborted = (context: Context, cause: unknown): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     "a statement of the transaction has failed, and it can only be rolled back",
     "Roll it back, and throw the error of that statement",
@@ -35,7 +31,7 @@ const aborted = (context: Context, cause: unknown): BrokerError.BrokerError =>
   )
 
 const elsewhere = (context: Context, cause?: unknown): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     "the transaction is of another database than the queues",
     "Pass a connection to the database of the broker's URL",

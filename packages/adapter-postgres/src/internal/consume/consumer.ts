@@ -1,8 +1,8 @@
 /** A consumer: leases messages while it has credit, and sleeps until there can be more. MUST 5 and 8. */
 import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
 import type { Store } from "../connect/store.ts"
-import { type StoredRow, toRow } from "../rows.ts"
 import * as Cursor from "./cursor.ts"
 import { deliver, type Receipt } from "./receipt.ts"
 
@@ -40,9 +40,11 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   /** No lease of a held delivery ends before, in monotonic milliseconds. */
   let firstEnd = Number.POSITIVE_INFINITY
 
-  const lease = gather<number, ReadonlyArray<StoredRow>>(lanes.claim, 0, async (session, [wanted]) => {
+  const lease = gather<number, ReadonlyArray<SqlMessage.Row>>(lanes.claim, 0, async (session, [wanted]) => {
     const { at, seq } = cursor.start(timers.now())
-    const rows = (await session.query(statements.claim, [queue, at, seq, wanted!, settings.lease, 1])).map(toRow)
+    const rows = (await session.query(statements.claim, [queue, at, seq, wanted!, settings.lease, 1])).map(
+      SqlMessage.fromColumns
+    )
     cursor.claimed(rows.at(-1), timers.now())
     return [rows]
   })
@@ -78,7 +80,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     if (held.size < limit) refill()
   }
 
-  const accept = (rows: ReadonlyArray<StoredRow>, until: number): void => {
+  const accept = (rows: ReadonlyArray<SqlMessage.Row>, until: number): void => {
     const leased: ReadonlyArray<Delivery.Delivery & { readonly receipt: Receipt }> = rows.map((row) =>
       deliver(row, until, store)
     )

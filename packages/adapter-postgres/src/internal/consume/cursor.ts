@@ -5,19 +5,19 @@
  * A message may come before the cursor: its transaction committed late, its lease ended, or another process returned it. The process that
  * did so lowers the cursors of the others, and every second a claim begins at the start.
  */
+import type { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
-import type { Position } from "../rows.ts"
 
 export interface Cursor {
   /** Returns the position after which a claim begins. `now` is in monotonic milliseconds. */
-  readonly start: (now: number) => Position
+  readonly start: (now: number) => SqlMessage.Position
   /** Records a claim. `last` is the last message that it found. */
-  readonly claimed: (last: Position | undefined, now: number) => void
+  readonly claimed: (last: SqlMessage.Position | undefined, now: number) => void
   /** Includes messages that are due at this time or later; `undefined`: all. */
   readonly lower: (from: number | undefined) => void
 }
 
-const before = (at: number): Position => ({ at: at - 1, seq: Number.MAX_SAFE_INTEGER })
+const before = (at: number): SqlMessage.Position => ({ at: at - 1, seq: Number.MAX_SAFE_INTEGER })
 
 /** Before all messages. */
 const beginning = before(0)

@@ -1,10 +1,9 @@
 /** The adapter's handle for settling a delivery. */
 import type { Delivery } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import type { Store } from "../connect/store.ts"
-import type { Handle, Position, StoredRow } from "../rows.ts"
-import { toDelivery } from "./toDelivery.ts"
 
-export interface Receipt extends Handle, Position {
+export interface Receipt extends SqlMessage.Handle, SqlMessage.Position {
   /** Names the copy, see `identify`: a retry is another copy of the same row. */
   readonly copy: string
   /** When its lease ends at the earliest, in monotonic milliseconds. */
@@ -21,11 +20,11 @@ export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Rece
 
 /** Returns a delivery of a leased row. */
 export const deliver = (
-  row: StoredRow,
+  row: SqlMessage.Row,
   until: number,
   { id }: Pick<Store, "id">
 ): Delivery.Delivery & { readonly receipt: Receipt } => {
-  const delivery = toDelivery(row)
+  const delivery = SqlMessage.toDelivery(row, "postgres")
   const { at, seq, token } = row
   const copy = `${id}.${seq}.${delivery.metadata.attempts}`
   return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false, isUncertain: false } }

@@ -1,10 +1,9 @@
 /** The operators' view of a queue. */
 import { Backlog, type Broker, type BrokerError, Metadata } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Session } from "../client.ts"
 import type { Store } from "../connect/store.ts"
-import { toDelivery } from "../consume/toDelivery.ts"
-import { toRow } from "../rows.ts"
 import type { Changes } from "../settle/changes.ts"
 import type { Statements } from "../statements.ts"
 import { open } from "./browse.ts"
@@ -20,7 +19,8 @@ const countsOf = async (session: Session, queue: string, statements: Statements)
 
 const backlogOf = async (session: Session, queue: string, { now, statements }: Store): Promise<Backlog.Backlog> => {
   const [first] = await session.query(statements.oldest, [queue])
-  const published = first && Metadata.publishedAt(toDelivery(toRow(first)).metadata)
+  const published =
+    first && Metadata.publishedAt(SqlMessage.toDelivery(SqlMessage.fromColumns(first), "postgres").metadata)
   const delays = await session.query(statements.delays, [queue])
   return {
     ...(await countsOf(session, queue, statements)),

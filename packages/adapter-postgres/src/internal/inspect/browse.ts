@@ -1,37 +1,74 @@
-/** Browsers. Ready messages that were shown are leased, uncounted; delayed ones stay in the queue. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/port"
+/** Browsers. */
+import type { Broker, BrokerError } from "@requeue/core/port"
+import { SqlBrowser, SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Add } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
-import { identify, receiptOf } from "../consume/receipt.ts"
-import type { Changes } from "../settle/changes.ts"
-import { leaseLost } from "../toBrokerError.ts"
-import { delayed } from "./browseDelayed.ts"
-import { ready } from "./browseReady.ts"
+import { deliver, type Receipt } from "../consume/receipt.ts"
+import type { Changes, Outcome } from "../settle/changes.ts"
+import { errors } from "../toBrokerError.ts"
+
+/** Before all messages. */
+const beginning = { at: 0, seq: 0 }
+
+/** Returns what changes messages, and returns those that were not changed. */
+const changing =
+  <I>(operation: string, queue: string, add: Add<I, Outcome>, itemOf: (receipt: Receipt) => I) =>
+  (receipts: ReadonlyArray<Receipt>): Effect.Effect<ReadonlyArray<Receipt>, BrokerError.BrokerError> => {
+    const one = (receipt: Receipt) =>
+      Effect.callback<ReadonlyArray<Receipt>, BrokerError.BrokerError>((resume) =>
+        add(itemOf(receipt), 1, { operation, queue }, (error, outcome) => {
+          if (error !== undefined) return resume(Effect.fail(error))
+          resume(Effect.succeed(typeof outcome === "number" ? [] : [receipt]))
+        })
+      )
+    return Effect.map(Effect.forEach(receipts, one, { concurrency: "unbounded" }), (all) => all.flat())
+  }
+
+const same = (receipt: Receipt): Receipt => receipt
 
 /** Opens a browser that lasts as long as its scope. */
 export const open = (
   options: Broker.BrowseOptions,
   store: Store,
   changes: Changes
-): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.map(
-    options.from === "ready" ? ready(options, store, changes) : Effect.sync(() => delayed(options, store, changes)),
-    ({ isWhole, next, remove }) => ({
-      next,
-      remove: (deliveries: ReadonlyArray<Delivery.Delivery>) =>
-        Effect.match(Effect.uninterruptible(remove(deliveries.map(receiptOf))), {
-          onSuccess: (lost): ReadonlyArray<Broker.SettleFailure> => {
-            const error = leaseLost({ operation: "remove", queue: options.queue })
-            const gone = new Set(lost)
-            return deliveries.flatMap((delivery) =>
-              gone.has(receiptOf(delivery)) ? [{ delivery, error, fate: "lost" as const }] : []
-            )
-          },
-          onFailure: (error): ReadonlyArray<Broker.SettleFailure> =>
-            deliveries.map((delivery) => ({ delivery, error, fate: "unknown" as const }))
-        }),
-      identify,
-      browsed: () => ({ isWhole: isWhole(), hidden: 0 })
-    })
-  )
+): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
+  const { from, queue } = options
+  const { read, settings, statements, wake } = store
+  const table = { errors, deliver: (row: SqlMessage.Row) => deliver(row, 0, store) }
+  if (from === "delayed") {
+    return Effect.succeed(
+      SqlBrowser.delayed(options, {
+        ...table,
+        read: ({ at, seq } = beginning, limit) =>
+          read({ operation: "browse", queue }, async (session) => {
+            const rows = await session.query(statements.delayed, [queue, at, seq, limit])
+            return rows.map(SqlMessage.fromColumns)
+          }),
+        // A message that is due by now may be delivered, and is no longer held.
+        remove: changing("remove", queue, changes.removeDelayed, same)
+      })
+    )
+  }
+  const giveBack = changing("browse", queue, changes.giveBack, (receipt) => ({ ...receipt, uncounted: 0 as const }))
+  return SqlBrowser.ready(options, {
+    ...table,
+    lease: settings.lease,
+    claim: (limit, hold) =>
+      read({ operation: "browse", queue }, async (session) => {
+        // First: a claim whose page fails would hold its messages, and never show them.
+        const [counts] = await session.query(statements.count, [queue])
+        const values = [queue, beginning.at, beginning.seq, limit, settings.lease, 0]
+        const rows = await session.query(statements.claim, values)
+        return hold(rows.map(SqlMessage.fromColumns), Number(counts?.[0]) <= rows.length)
+      }),
+    extend: changing("extend", queue, changes.extend, same),
+    giveBack: (receipts) =>
+      Effect.ensuring(
+        giveBack(receipts),
+        Effect.sync(() => receipts.length > 0 && wake(queue, Math.min(...receipts.map(({ at }) => at))))
+      ),
+    remove: changing("remove", queue, changes.remove, same)
+  })
+}

@@ -1,60 +1,32 @@
 /** Publishes messages: all sends of a turn of the event loop in one statement. MUST 1. */
-import { BrokerError, Direct, Metadata, type Outgoing } from "@requeue/core/port"
+import { BrokerError, Direct, type Outgoing } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Exit from "effect/Exit"
 import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
+import { errors } from "../toBrokerError.ts"
 
 /** The most bytes of bodies in one statement, unless a single body is larger. A message counts as a KiB at least. */
 const maxWeight = 2 ** 20
 const minWeight = 2 ** 10
 
-const context = { broker: "postgres", operation: "publish" }
-
 /** The most characters of a queue's name: it is part of a key of an index, which has at most 2,700 bytes. */
 const maxName = 512
 
 /** Returns why a message cannot be stored. */
-const refusal = ({ body, queue }: Outgoing.Outgoing, maxBodySize: number): BrokerError.BrokerError | undefined => {
+const refusal = (message: Outgoing.Outgoing, maxBodySize: number): BrokerError.BrokerError | undefined => {
+  const { body, queue } = message
   if (queue.includes("\0") || queue.length > maxName) {
     return new BrokerError.BrokerError({
-      ...context,
+      broker: "postgres",
+      operation: "publish",
       queue,
       reason: "Unsupported",
       detail: `a queue's name has at most ${maxName} characters, none of them NUL`
     })
   }
-  if (body.length <= maxBodySize) return undefined
-  return new BrokerError.BrokerError({
-    ...context,
-    queue,
-    reason: "BodyTooLarge",
-    detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
-    remedy: "Send a smaller body"
-  })
+  return body.length <= maxBodySize ? undefined : errors.bodyTooLarge(message, maxBodySize)
 }
-
-/** Returns the error of a message that must not create its queue. */
-export const missing = (queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    ...context,
-    queue,
-    reason: "QueueMissing",
-    detail: "there is no such queue",
-    remedy: "Run requeue create for this queue, or start a consumer of it"
-  })
-
-/** Returns the row of a message. Pure. */
-export const toRow = (
-  { body, create, delay, headers, metadata, queue }: Outgoing.Outgoing,
-  now: number
-): Rows.NewRow => ({
-  queue,
-  create: create !== false,
-  delay,
-  metadata: Metadata.encode(Metadata.setBack(metadata, now)),
-  headers: Object.keys(headers).length === 0 ? null : JSON.stringify(headers),
-  body
-})
 
 export interface Publisher {
   /** Publishes all, or fails with the outcome of each. */
@@ -65,7 +37,7 @@ export interface Publisher {
 
 export const make = ({ gather, lanes, now, statements, wake }: Store, maxBodySize: number): Publisher => {
   /** Inserts rows, and returns those queues that are missing. */
-  const insert = gather<Rows.NewRow, boolean>(lanes.publish, maxWeight, async (session, rows) => {
+  const insert = gather<SqlMessage.NewRow, boolean>(lanes.publish, maxWeight, async (session, rows) => {
     const targets = Rows.targets(rows)
     const results = await session.query(statements.publish, Rows.published(rows, targets))
     const absent = new Set<string>()
@@ -91,20 +63,20 @@ export const make = ({ gather, lanes, now, statements, wake }: Store, maxBodySiz
       Direct.make((onExit) => {
         const refused = problem(messages)
         if (refused !== undefined) return Direct.ended(onExit, Exit.fail(refused))
-        const errors: Array<BrokerError.BrokerError | undefined> = []
+        const outcomes: Array<BrokerError.BrokerError | undefined> = []
         let open = messages.length
         const end =
           (index: number, queue: string) => (error: BrokerError.BrokerError | undefined, isMissing?: boolean) => {
-            errors[index] = isMissing === true ? missing(queue) : error
+            outcomes[index] = isMissing === true ? errors.queueMissing(queue) : error
             if (--open > 0) return
-            const all = BrokerError.ofBatch(errors)
+            const all = BrokerError.ofBatch(outcomes)
             onExit(all === undefined ? Exit.void : Exit.fail(all))
           }
         const time = now()
         for (const [index, message] of messages.entries()) {
           const { body, queue } = message
           const weight = Math.max(minWeight, body.length)
-          insert(toRow(message, time), weight, { operation: "publish", queue }, end(index, queue))
+          insert(SqlMessage.toRow(message, time), weight, { operation: "publish", queue }, end(index, queue))
         }
         return () => undefined
       })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"
 import * as Within from "../connect/within.ts"
 import { receiptOf } from "../consume/receipt.ts"
-import { leaseLost } from "../toBrokerError.ts"
+import { errors } from "../toBrokerError.ts"
 
 /** Returns the `ackWithin` of a consumer. */
 export const make =
@@ -15,6 +15,6 @@ export const make =
       const run = yield* Within.open(transaction, context, store)
       const handles = deliveries.map(receiptOf).map(({ seq, token }) => ({ seq, token }))
       const removed = yield* run(store.statements.ack, [JSON.stringify(handles)])
-      if (removed.length < deliveries.length) return yield* leaseLost(context)
+      if (removed.length < deliveries.length) return yield* errors.leaseLost(context)
       return []
     })

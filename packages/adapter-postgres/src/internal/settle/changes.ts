@@ -1,11 +1,11 @@
 /** The changes of delivered messages: those of one turn of the event loop in one statement of each kind. */
 import type { BrokerError } from "@requeue/core/port"
+import type { SqlCommand, SqlMessage } from "@requeue/kit"
 import type { Row, Session, Value } from "../client.ts"
 import type { Add } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
-import { type Handle, handles } from "../rows.ts"
-import { type Context, leaseLost, locked, stateOf } from "../toBrokerError.ts"
-import type { Replacement } from "./toCommand.ts"
+import { handles } from "../rows.ts"
+import { type Context, errors, locked, stateOf } from "../toBrokerError.ts"
 
 /**
  * When a changed message is due, in epoch milliseconds of the server, and 0 of one that was removed. `locked`: another transaction has it, and nothing happened.
@@ -15,19 +15,19 @@ export type Outcome = number | "locked" | "lost"
 
 /** Returns the error of a message that was not changed. */
 export const problemOf = (outcome: Outcome | undefined, context: Context): BrokerError.BrokerError | undefined =>
-  outcome === "locked" ? locked(context) : outcome === "lost" ? leaseLost(context) : undefined
+  outcome === "locked" ? locked(context) : outcome === "lost" ? errors.leaseLost(context) : undefined
 
 export interface Changes {
-  readonly remove: Add<Handle, Outcome>
+  readonly remove: Add<SqlMessage.Handle, Outcome>
   /** Removes a message that may be removed already. */
-  readonly removeAgain: Add<Handle, Outcome>
+  readonly removeAgain: Add<SqlMessage.Handle, Outcome>
   /** Returns a message to its place. `uncounted`: how many deliveries do not count. */
-  readonly giveBack: Add<Handle & { readonly uncounted: 0 | 1 }, Outcome>
-  readonly replace: Add<Handle & Replacement, Outcome>
+  readonly giveBack: Add<SqlMessage.Handle & { readonly uncounted: 0 | 1 }, Outcome>
+  readonly replace: Add<SqlMessage.Handle & SqlCommand.Replacement, Outcome>
   /** Renews a lease. */
-  readonly extend: Add<Handle, Outcome>
+  readonly extend: Add<SqlMessage.Handle, Outcome>
   /** Removes a message that is still delayed. */
-  readonly removeDelayed: Add<Handle, Outcome>
+  readonly removeDelayed: Add<SqlMessage.Handle, Outcome>
 }
 
 /** The most messages of one statement. */
@@ -40,13 +40,16 @@ const outcomes = (rows: ReadonlyArray<Row>): ReadonlyArray<Outcome> =>
   rows.map(([at, isPresent]) => (at !== null ? Number(at) : isPresent === true ? "locked" : "lost"))
 
 export const make = ({ gather, lanes, settings, statements }: Store): Changes => {
-  const change = <I extends Handle>(statement: string, values: (items: ReadonlyArray<I>) => ReadonlyArray<Value>) =>
+  const change = <I extends SqlMessage.Handle>(
+    statement: string,
+    values: (items: ReadonlyArray<I>) => ReadonlyArray<Value>
+  ) =>
     gather<I, Outcome>(lanes.settle, maxChange, async (session: Session, items) => {
       const rows = await session.query(statement, [...handles(items), ...values(items)])
       return outcomes(rows)
     })
   return {
-    remove: gather<Handle, Outcome>(lanes.settle, maxChange, async (session, items) => {
+    remove: gather<SqlMessage.Handle, Outcome>(lanes.settle, maxChange, async (session, items) => {
       try {
         const rows = await session.query(statements.removeUnlocked, handles(items))
         const removed = new Set(rows.map(([seq]) => seq))

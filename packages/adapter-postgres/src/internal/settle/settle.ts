@@ -1,13 +1,12 @@
 /** Carries out settlements. `Settling` keeps MUST 3 and 4; a copy needs no second step. */
 import { Broker, type BrokerError } from "@requeue/core/port"
-import { Settling } from "@requeue/kit"
+import { Settling, SqlCommand } from "@requeue/kit"
 import type { End } from "../connect/gather.ts"
 import type { Store } from "../connect/store.ts"
 import type { Consumer } from "../consume/consumer.ts"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
-import { leaseLost } from "../toBrokerError.ts"
+import { errors } from "../toBrokerError.ts"
 import { type Changes, type Outcome, problemOf } from "./changes.ts"
-import { type Command, remove, toCommand } from "./toCommand.ts"
 
 /** How long a settlement waits before it looks again whether the message is still locked, in milliseconds. */
 const lockedPause = 50
@@ -21,7 +20,7 @@ export const make = (
 ): Broker.Subscription["settle"] => {
   const context = { operation: "settle", queue }
   const { settings, timers } = store
-  const carryOut = (claim: Settling.Claim<Command>, done: Settling.Done<Command>): void => {
+  const carryOut = (claim: Settling.Claim<SqlCommand.Command>, done: Settling.Done<SqlCommand.Command>): void => {
     const { command, delivery } = claim
     const receipt = receiptOf(delivery)
     const end = (error: BrokerError.BrokerError | undefined, outcome?: Outcome): void => {
@@ -41,7 +40,7 @@ export const make = (
     attempt()
   }
 
-  const change = (command: Command, receipt: Receipt, end: End<Outcome>): void => {
+  const change = (command: SqlCommand.Command, receipt: Receipt, end: End<Outcome>): void => {
     switch (command._tag) {
       case "Remove":
         return (receipt.isUncertain ? changes.removeAgain : changes.remove)(receipt, 1, context, end)
@@ -52,16 +51,16 @@ export const make = (
     }
   }
 
-  const wake = (command: Command, at: number): void => {
+  const wake = (command: SqlCommand.Command, at: number): void => {
     if (command._tag === "GiveBack") store.wake(queue, at)
     if (command._tag === "Replace") store.wake(command.queue, at)
   }
 
-  return Settling.make<Command>({
+  return Settling.make<SqlCommand.Command>({
     claim: ({ delivery }) => {
       // The server decides whether a lease was lost: one that has ended lasts until another consumer takes the message.
       const receipt = receiptOf(delivery)
-      if (receipt.isTaken) return leaseLost(context)
+      if (receipt.isTaken) return errors.leaseLost(context)
       receipt.isTaken = true
       return undefined
     },
@@ -69,8 +68,8 @@ export const make = (
       receiptOf(delivery).isTaken = false
       return undefined
     },
-    toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement, queue, store.now()),
-    ack: remove,
+    toCommand: ({ delivery, settlement }) => SqlCommand.of(delivery, settlement, queue, store.now()),
+    ack: SqlCommand.remove,
     carryOut: (claims, done) => {
       for (const claim of claims) carryOut(claim, done)
     }

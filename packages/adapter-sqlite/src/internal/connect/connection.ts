@@ -1,7 +1,7 @@
 /** Opens a file, and refuses one that cannot be a queue. */
-import { BrokerError } from "@requeue/core/port"
 import { memory, type Settings } from "../../SqliteOptions.ts"
 import type { Database, Driver, Statement } from "../client.ts"
+import { errors } from "../toBrokerError.ts"
 import { migrate } from "./schema.ts"
 
 /** An open file. */
@@ -16,16 +16,6 @@ export interface Connection {
 /** File systems of networks by their `statfs` number: NFS, SMB, CIFS, SMB2, Ceph, AFS. */
 const network: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x00c36400, 0x5346414f])
 
-const refusal = (detail: string, remedy: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "sqlite",
-    operation: "open",
-    reason: "ConnectionFailed",
-    detail,
-    remedy,
-    isMisconfigured: true
-  })
-
 const local = "Put the file on a local disk. For several machines, use another broker"
 
 /** Whether the file is on a file system whose locks and shared memory SQLite cannot rely on. */
@@ -34,7 +24,7 @@ const isRemote = (type: number | undefined): boolean => type !== undefined && ne
 /** Opens the file without changing it. Throws SQLite's errors, and `BrokerError`s. */
 export const openOnly = ({ path }: Settings, driver: Driver): Connection => {
   if (path !== memory && isRemote(driver.fileSystem(path))) {
-    throw refusal(`${path} is on a network file system, where two machines could damage it`, local)
+    throw errors.misconfigured(`${path} is on a network file system, where two machines could damage it`, local)
   }
   const db = driver.open(path)
   const statements = new Map<string, Statement>()
@@ -56,7 +46,8 @@ const configure = ({ durability, path }: Settings, { db }: Connection): void => 
   const isNew = db.prepare("PRAGMA page_count").get()?.["page_count"] === 0
   if (isNew) db.exec("PRAGMA auto_vacuum = INCREMENTAL")
   const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"]
-  if (path !== memory && mode !== "wal") throw refusal(`${path} is on a file system without shared memory`, local)
+  if (path !== memory && mode !== "wal")
+    throw errors.misconfigured(`${path} is on a file system without shared memory`, local)
   db.exec(
     durability === "off"
       ? "PRAGMA synchronous = OFF"

@@ -1,6 +1,7 @@
 /** The tables, and how older files get them. The names leave room for a program's own tables in the same file. */
-import { BrokerError } from "@requeue/core/port"
+import type { BrokerError } from "@requeue/core/port"
 import type { Database } from "../client.ts"
+import { errors } from "../toBrokerError.ts"
 
 /**
  * The value of `leased` without a lease. It takes as many bytes as a time: a lease that changed the size of its row would rewrite the
@@ -59,14 +60,11 @@ export const versionOf = (db: Pick<Database, "prepare">): number => {
 }
 
 const tooNew = (version: number, operation: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "sqlite",
-    operation,
-    reason: "ConnectionFailed",
-    detail: `the file has version ${version} of Requeue's tables, and this adapter supports ${steps.length}`,
-    remedy: "Install the version of @requeue/adapter-sqlite that last opened the file, or a newer one",
-    isMisconfigured: true
-  })
+  errors.misconfigured(
+    `the file has version ${version} of Requeue's tables, and this adapter supports ${steps.length}`,
+    "Install the version of @requeue/adapter-sqlite that last opened the file, or a newer one",
+    operation
+  )
 
 /** Throws if a newer adapter has migrated the file. Returns its version. */
 export const checkVersion = (db: Pick<Database, "prepare">, operation: string, all = steps): number => {

@@ -1,5 +1,6 @@
 /** The parts of a broker that work on its file: transactions, reads, and the consumers to wake. */
 import { BrokerError, type Connection as State, Random, Timers } from "@requeue/core/port"
+import { Wakeups } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,14 +14,17 @@ import * as Flushing from "./flushing.ts"
 import { tokens } from "./schema.ts"
 import * as Transactions from "./transactions.ts"
 import { vacuum } from "./vacuum.ts"
-import * as Wakeups from "./wakeups.ts"
+
+/** A consumer that waits for messages. */
+interface Sleeper {
+  readonly wake: () => void
+  /** Whether it could lease more messages. */
+  readonly hasCredit: () => boolean
+}
 
 /** The tools that every part of the adapter shares. */
 export interface Store
-  extends
-    Pick<Transactions.Transactions, "add">,
-    Pick<Wakeups.Wakeups, "wake">,
-    Pick<File.File, "reopen" | "generation" | "isAt"> {
+  extends Pick<Transactions.Transactions, "add">, Pick<File.File, "reopen" | "generation" | "isAt"> {
   readonly settings: Settings
   readonly timers: Timers.Timers
   /** Epoch milliseconds, with fractions. */
@@ -33,7 +37,9 @@ export interface Store
   readonly connected: () => Connection
   /** Connections of the program that are of this file. */
   readonly checked: WeakSet<object>
-  readonly onWake: Wakeups.Wakeups["add"]
+  readonly onWake: Wakeups.Wakeups<Sleeper>["add"]
+  /** Wakes the consumers of a queue; `undefined`: all. */
+  readonly wake: (queue?: string) => void
   /** Keeps the process alive until the scope closes. */
   readonly keepAlive: Effect.Effect<unknown, never, Scope.Scope>
   /** Reads outside of the transactions. It waits for a lock as they do. */
@@ -52,7 +58,10 @@ export const make = (
     const now = () => clock.currentTimeMillisUnsafe()
     const timers = yield* Timers.make
     let token = Math.floor(tokens.least + (yield* Random.next) * (tokens.most - tokens.least))
-    const wakeups = Wakeups.make()
+    const consumers = Wakeups.make<Sleeper>()
+    const wake: Store["wake"] = (queue) => {
+      for (const each of consumers.of(queue)) each.wake()
+    }
     // Without syncs, SQLite's own checkpoints wait for nothing.
     const log = path !== memory && durability !== "off" ? driver.log(path) : undefined
     const flush = log && Flushing.make(log, timers, timeout)
@@ -62,8 +71,8 @@ export const make = (
       driver,
       timers,
       onState,
-      onChange: () => wakeups.wake(),
-      isAwaited: wakeups.isAwaited,
+      onChange: () => wake(),
+      isAwaited: () => [...consumers.of()].some(({ hasCredit }) => hasCredit()),
       onBeat: (connection) => vacuum(connection, transactions.add),
       onClose: () => {
         if (log !== undefined) closed = log.close()
@@ -93,8 +102,8 @@ export const make = (
 
     return {
       add: transactions.add,
-      wake: wakeups.wake,
-      onWake: wakeups.add,
+      wake,
+      onWake: consumers.add,
       keepAlive: Effect.acquireRelease(Effect.sync(driver.keepAlive), (end) => Effect.sync(end)),
       settings,
       timers,

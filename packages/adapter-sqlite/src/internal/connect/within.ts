@@ -4,7 +4,7 @@
  */
 import { BrokerError, OptionKind } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import { type Context, isLocked, toBrokerError } from "../toBrokerError.ts"
+import { type Context, errors, isLocked, toBrokerError } from "../toBrokerError.ts"
 import * as Executor from "./executor.ts"
 import { checkVersion } from "./schema.ts"
 import type { Store } from "./store.ts"
@@ -15,21 +15,17 @@ export type Run = (
   values: ReadonlyArray<Executor.Value>
 ) => Effect.Effect<Executor.Rows, BrokerError.BrokerError>
 
-/** The error of a value that is not an open transaction of the file. */
-const unsupported = (context: Context, detail: string, remedy: string, cause?: unknown): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({ broker: "sqlite", reason: "Unsupported", ...context, detail, remedy, cause })
-
 const libraries = "node:sqlite, or of Drizzle, Kysely or Knex on node:sqlite"
 
 const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     `expected a transaction of ${libraries}, got ${OptionKind.show(value)}`,
     "Pass the connection, or the transaction that your library passes to your function"
   )
 
 const ended = (context: Context, cause?: unknown): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     "no transaction is open",
     "Begin it before, end it after, and await every call of an asynchronous library",
@@ -74,7 +70,7 @@ const valuesOf = (rows: Executor.Rows): ReadonlyArray<ReadonlyArray<unknown>> =>
 const identity = ["SELECT sqlite_source_id()", "PRAGMA compile_options"]
 
 const otherCopy = (context: Context): BrokerError.BrokerError =>
-  unsupported(
+  errors.notTransaction(
     context,
     "the transaction is of another copy of SQLite, such as that of better-sqlite3, and the two copies would overwrite each other's commits",
     `Open the file only with node:sqlite: see "Effects once on one machine" in the README of @requeue/adapter-sqlite`
@@ -101,7 +97,7 @@ const check = (
     const main = valuesOf(yield* run("PRAGMA database_list", [])).find(([, name]) => name === "main")
     const file = String(main?.[2] ?? "")
     if (isAt(file)) return
-    return yield* unsupported(
+    return yield* errors.notTransaction(
       context,
       `the transaction is of ${file === "" ? "a database without a file" : file}, and the queues are in ${settings.path}`,
       "Open the file of the queues as the main database of your connection"

@@ -3,7 +3,7 @@ import { Broker, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
-import { leaseLost } from "../toBrokerError.ts"
+import { errors } from "../toBrokerError.ts"
 import { receiptOf } from "./receipt.ts"
 
 /** Renews the leases of deliveries, and returns those that it could not renew. */
@@ -27,7 +27,7 @@ export const extend = (
         resume(
           Effect.succeed(
             error === undefined
-              ? lost.map((delivery) => ({ delivery, error: leaseLost(context), fate: "lost" as const }))
+              ? lost.map((delivery) => ({ delivery, error: errors.leaseLost(context), fate: "lost" as const }))
               : deliveries.map((delivery) => ({ delivery, error, fate: Broker.fateOf(error) }))
           )
         )

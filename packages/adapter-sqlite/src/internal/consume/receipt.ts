@@ -1,10 +1,9 @@
 /** The adapter's handle for settling a delivery. */
 import type { Delivery } from "@requeue/core/port"
-import type { Handle, Row } from "../rows.ts"
+import { SqlMessage } from "@requeue/kit"
 import type { Store } from "../connect/store.ts"
-import { toDelivery } from "./toDelivery.ts"
 
-export interface Receipt extends Handle {
+export interface Receipt extends SqlMessage.Handle {
   /** Names the copy, see `identify`: a retry is another copy of the same row. */
   readonly copy: string
   /** When its lease ends, in epoch milliseconds. */
@@ -15,11 +14,11 @@ export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Rece
 
 /** Returns a delivery of a leased row. */
 export const deliver = (
-  row: Row,
+  row: SqlMessage.Row,
   until: number,
   { generation }: Store
 ): Delivery.Delivery & { readonly receipt: Receipt } => {
-  const delivery = toDelivery(row)
+  const delivery = SqlMessage.toDelivery(row, "sqlite")
   const { seq, token } = row
   const copy = `${generation()}.${seq}.${delivery.metadata.attempts}`
   return { ...delivery, receipt: { seq, token, copy, until } }

@@ -1,9 +1,9 @@
 /** The operators' view of a queue. */
 import { Backlog, type Broker, type BrokerError, Metadata } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Connection } from "../connect/connection.ts"
 import type { Store } from "../connect/store.ts"
-import { toDelivery } from "../consume/toDelivery.ts"
 import * as Rows from "../rows.ts"
 import { open } from "./browse.ts"
 
@@ -17,7 +17,7 @@ const countsOf = (connection: Connection, queue: string, now: number) => ({
 
 const backlogOf = (connection: Connection, queue: string, now: number): Backlog.Backlog => {
   const first = Rows.oldest(connection, queue, now)
-  const published = first && Metadata.publishedAt(toDelivery(first).metadata)
+  const published = first && Metadata.publishedAt(SqlMessage.toDelivery(first, "sqlite").metadata)
   return {
     ...countsOf(connection, queue, now),
     backoff: Backlog.group(Rows.dues(connection, queue, now).map((due) => due - now)),

@@ -1,16 +1,17 @@
 /** Publishes in a program's own transaction. */
 import type { BrokerError, Outgoing } from "@requeue/core/port"
+import { SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"
 import * as Within from "../connect/within.ts"
 import * as Rows from "../rows.ts"
-import { toBrokerError } from "../toBrokerError.ts"
-import { chunksOf, missing, refusal, toRow } from "./publisher.ts"
+import { errors, toBrokerError } from "../toBrokerError.ts"
+import { chunksOf, refusal } from "./publisher.ts"
 
 /** Throws for a message that must not create its queue, if that is missing. */
 const checkQueues = (messages: ReadonlyArray<Outgoing.Outgoing>, { connected }: Store): void => {
   for (const { create, queue } of messages) {
-    if (create === false && !Rows.exists(connected(), queue)) throw missing(queue)
+    if (create === false && !Rows.exists(connected(), queue)) throw errors.queueMissing(queue)
   }
 }
 
@@ -37,11 +38,18 @@ export const publishWithin = (
       queues
     )
     for (const chunk of chunksOf(messages)) {
-      const rows = chunk.map((message) => toRow(message, store.now()))
+      const now = store.now()
+      const rows = chunk.map((message) => SqlMessage.toRow(message, now))
       yield* run(
         `INSERT INTO requeue_message (queue, at, metadata, headers, body)
          VALUES ${placeholders(rows, "(?, ?, ?, ?, ?)")} RETURNING seq`,
-        rows.flatMap(({ at, body, headers, metadata, queue }) => [queue, at, metadata, headers, body])
+        rows.flatMap(({ body, delay, headers, metadata, queue }) => [
+          queue,
+          Rows.dueAt(now, delay),
+          metadata,
+          headers,
+          body
+        ])
       )
     }
   })

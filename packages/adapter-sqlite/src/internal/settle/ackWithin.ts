@@ -5,7 +5,7 @@ import { isLeased } from "../connect/schema.ts"
 import type { Store } from "../connect/store.ts"
 import * as Within from "../connect/within.ts"
 import { receiptOf } from "../consume/receipt.ts"
-import { leaseLost } from "../toBrokerError.ts"
+import { errors } from "../toBrokerError.ts"
 
 /** Returns the `ackWithin` of a consumer. */
 export const make =
@@ -20,6 +20,6 @@ export const make =
          AND (seq, token) IN (VALUES ${handles.map(() => "(?, ?)").join()}) RETURNING seq`,
         handles.flatMap(({ seq, token }) => [seq, token])
       )
-      if (removed.length < handles.length) return yield* leaseLost(context)
+      if (removed.length < handles.length) return yield* errors.leaseLost(context)
       return []
     })

@@ -1,16 +1,17 @@
 /** Carries out settlements: all of one call in one transaction. `Settling` keeps MUST 3 and 4; a copy needs no second step. */
 import { Broker } from "@requeue/core/port"
-import { Settling } from "@requeue/kit"
+import { Settling, SqlCommand } from "@requeue/kit"
 import type { Connection } from "../connect/connection.ts"
 import type { Store } from "../connect/store.ts"
 import type { Consumer } from "../consume/consumer.ts"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import * as Rows from "../rows.ts"
-import { leaseLost } from "../toBrokerError.ts"
-import { type Command, remove, toCommand } from "./toCommand.ts"
+import { errors } from "../toBrokerError.ts"
+
+type Claim = Settling.Claim<SqlCommand.Command>
 
 /** Carries out a command. Returns whether the delivery still had its message. */
-const carryOut = (connection: Connection, receipt: Receipt, command: Command): boolean => {
+const carryOut = (connection: Connection, receipt: Receipt, command: SqlCommand.Command, now: number): boolean => {
   switch (command._tag) {
     case "Remove":
       return Rows.remove(connection, receipt)
@@ -18,26 +19,29 @@ const carryOut = (connection: Connection, receipt: Receipt, command: Command): b
       return Rows.giveBack(connection, receipt, 1)
     case "Replace":
       Rows.declare(connection, command.queue)
-      return Rows.replace(connection, receipt, command)
+      return Rows.replace(connection, receipt, command, now)
   }
 }
 
 /** Returns the `settle` of a consumer. */
 export const make = ({ held, refill }: Consumer, queue: string, store: Store): Broker.Subscription["settle"] => {
-  const lost = leaseLost({ operation: "settle", queue })
+  const lost = errors.leaseLost({ operation: "settle", queue })
 
   /** The queue that gets the message. */
-  const targetOf = (command: Command): string | undefined =>
+  const targetOf = (command: SqlCommand.Command): string | undefined =>
     ({ Remove: undefined, GiveBack: queue, Replace: command._tag === "Replace" ? command.queue : queue })[command._tag]
 
-  const carryOutAll = (claims: ReadonlyArray<Settling.Claim<Command>>, done: Settling.Done<Command>): void => {
-    let present: ReadonlySet<Settling.Claim<Command>> = new Set()
+  const carryOutAll = (claims: ReadonlyArray<Claim>, done: Settling.Done<SqlCommand.Command>): void => {
+    const now = store.now()
+    let present: ReadonlySet<Claim> = new Set()
     store.add({
       operation: "settle",
       queue,
       weight: claims.length,
       run: (connection) => {
-        present = new Set(claims.filter(({ command, delivery }) => carryOut(connection, receiptOf(delivery), command)))
+        present = new Set(
+          claims.filter(({ command, delivery }) => carryOut(connection, receiptOf(delivery), command, now))
+        )
         // At once, because the consumer may lease others in the same transaction.
         for (const { delivery } of claims) held.delete(receiptOf(delivery))
       },
@@ -55,12 +59,12 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
     refill()
   }
 
-  return Settling.make<Command>({
+  return Settling.make<SqlCommand.Command>({
     // Of two settlements of one delivery, the second finds no row with the token.
     claim: ({ delivery }) => (held.has(receiptOf(delivery)) ? undefined : lost),
     release: () => undefined,
-    toCommand: ({ delivery, settlement }) => toCommand(delivery, settlement, queue, store.now()),
-    ack: remove,
+    toCommand: ({ delivery, settlement }) => SqlCommand.of(delivery, settlement, queue, store.now()),
+    ack: SqlCommand.remove,
     carryOut: carryOutAll
   })
 }

@@ -1,13 +1,13 @@
-/** From a settlement to what becomes of the delivery's row. Pure. */
+/**
+ * Commands for the rows of settled messages. A copy needs no second step: the row of its original becomes the copy. Pure.
+ *
+ * When to use: as `toCommand` of `Settling`, in an adapter for an SQL database.
+ */
 import { type Delivery, Metadata, Outgoing, type Settlement } from "@requeue/core/port"
+import type { NewRow } from "./SqlMessage.ts"
 
 /** A copy that replaces its original: a retry, or a dead letter. */
-export interface Replacement {
-  readonly queue: string
-  /** Milliseconds. */
-  readonly delay: number
-  readonly metadata: string
-}
+export type Replacement = Pick<NewRow, "queue" | "delay" | "metadata">
 
 /**
  * - `Remove`: the message is done.
@@ -19,10 +19,11 @@ export type Command =
   | { readonly _tag: "GiveBack" }
   | ({ readonly _tag: "Replace" } & Replacement)
 
+/** The command of an ack. */
 export const remove: Command = { _tag: "Remove" }
 
-/** `queue` is the delivery's, `now` is in epoch milliseconds. */
-export const toCommand = (
+/** Returns the command of a settlement. `queue` is the delivery's, `now` is in epoch milliseconds. */
+export const of = (
   delivery: Delivery.Delivery,
   settlement: Settlement.Settlement,
   queue: string,
