@@ -9,6 +9,7 @@ import { toRow } from "../rows.ts"
 import type { Changes } from "../settle/changes.ts"
 import { leaseLost } from "../toBrokerError.ts"
 import { changeAll, show, type Shown } from "./changing.ts"
+import * as Claiming from "./claiming.ts"
 
 /** How often a lease is extended within its duration. */
 const extensions = 3
@@ -19,7 +20,8 @@ export const ready = (
   changes: Changes
 ): Effect.Effect<Shown, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { settings, statements } = store
+    const { settings } = store
+    const claim = yield* Claiming.open(queue, store)
     const held = new Set<Receipt>()
     const pages = PageSize.make()
     /** All shown messages have been claimed: those before the last one are held by others, or were removed. */
@@ -58,13 +60,11 @@ export const ready = (
     const page = (count: number) =>
       store.read({ operation: "browse", queue }, async (session) => {
         const wanted = Math.min(count, limit - held.size, pages.size())
-        // First: a claim whose page fails would hold its messages, and never show them.
-        const [counts] = await session.query(statements.count, [queue])
-        const rows = await session.query(statements.claim, [queue, last.at, last.seq, wanted, settings.lease, 0])
+        const { rows, isWhole: areAll } = await claim(session, last, wanted)
         const shown = rows.map(toRow).map((row) => show(row, undefined, store))
         for (const { delivery } of shown) held.add(receiptOf(delivery))
         pages.seen(shown.map(({ delivery }) => delivery.body.length))
-        isWhole = Number(counts?.[0]) <= rows.length
+        isWhole = areAll
         return shown
       })
 
