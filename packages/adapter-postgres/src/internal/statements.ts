@@ -24,8 +24,11 @@ const unsynced = "(SELECT set_config('synchronous_commit', 'off', true))"
 const synced =
   "(SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off')"
 
+/** Random tokens are less than this. */
+export const maxToken = 2_000_000_000
+
 /** A token that no earlier delivery had, also of a row that a restored backup or a standby has lost and numbered again. */
-const anyToken = "floor(random() * 2000000000)::integer"
+const anyToken = `floor(random() * ${maxToken})::integer`
 
 const { columns } = SqlMessage
 
@@ -97,20 +100,30 @@ export const make = (schema: string) => {
   const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
   const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at`
 
+  const claim = (token: string): string => `
+      WITH due AS MATERIALIZED (
+        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
+        ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
+      ), taken AS (
+        UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${token}, deliveries = deliveries + $6::int
+        WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING ${columns}
+      )
+      SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`
+
   return {
     publish: publish(sent, synced),
     /** In a program's transaction. */
     publishWithin: publish(sentWithin, "NULL"),
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
-    claim: `
-      WITH due AS MATERIALIZED (
-        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
-        ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
-      ), taken AS (
-        UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${anyToken}, deliveries = deliveries + $6::int
-        WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING ${columns}
+    claim: claim(anyToken),
+    /** Like `claim`, with the token $7 for all messages. */
+    claimAs: claim("$7::int"),
+    /** $1 queue, $2 token of a claim that counted no delivery. Returns its messages to the queue, and when they were due. */
+    unclaim: `
+      WITH claimed AS MATERIALIZED (
+        SELECT seq FROM ${message} WHERE queue = $1 AND leased > 0 AND token = $2 FOR UPDATE SKIP LOCKED
       )
-      SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`,
+      UPDATE ${message} SET leased = 0 WHERE seq = ANY(ARRAY(SELECT seq FROM claimed)) RETURNING at, ${unsynced}`,
     /** $1 queue. Returns in how many milliseconds its next delayed message is due, and whether it exists. */
     next: `
       SELECT (SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now} ORDER BY at, seq LIMIT 1),

@@ -129,9 +129,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "counts a browsed message as delivered",
     kills: "what a browser returns is in its old place, and has used up no attempt",
-    file: "inspect/browse.ts",
-    text: "settings.lease, 0]",
-    replacement: "settings.lease, 1]"
+    file: "inspect/claiming.ts",
+    text: "settings.lease, 0, token]",
+    replacement: "settings.lease, 1, token]"
   },
   {
     name: "purges what a consumer has",

@@ -128,6 +128,7 @@ class Received implements Delivery.Delivery {
 }
 
 /** Makes a session on an open connection. */
+// Long, because its functions share the connection.
 export const make = (options: SessionOptions): Session => {
   const { connection, decode, elapsed, gone, isFinished, node, onDelivery, topic } = options
   const { identity } = connection

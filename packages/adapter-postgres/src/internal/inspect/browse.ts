@@ -8,9 +8,7 @@ import type { Store } from "../connect/store.ts"
 import { deliver, type Receipt } from "../consume/receipt.ts"
 import type { Changes, Outcome } from "../settle/changes.ts"
 import { errors } from "../toBrokerError.ts"
-
-/** Before all messages. */
-const beginning = { at: 0, seq: 0 }
+import * as Claiming from "./claiming.ts"
 
 /** Returns what changes messages, and returns those that were not changed. */
 const changing =
@@ -41,7 +39,7 @@ export const open = (
     return Effect.succeed(
       SqlBrowser.delayed(options, {
         ...table,
-        read: ({ at, seq } = beginning, limit) =>
+        read: ({ at, seq } = Claiming.beginning, limit) =>
           read({ operation: "browse", queue }, async (session) => {
             const rows = await session.query(statements.delayed, [queue, at, seq, limit])
             return rows.map(SqlMessage.fromColumns)
@@ -52,23 +50,22 @@ export const open = (
     )
   }
   const giveBack = changing("browse", queue, changes.giveBack, (receipt) => ({ ...receipt, uncounted: 0 as const }))
-  return SqlBrowser.ready(options, {
-    ...table,
-    lease: settings.lease,
-    claim: (limit, hold) =>
-      read({ operation: "browse", queue }, async (session) => {
-        // First: a claim whose page fails would hold its messages, and never show them.
-        const [counts] = await session.query(statements.count, [queue])
-        const values = [queue, beginning.at, beginning.seq, limit, settings.lease, 0]
-        const rows = await session.query(statements.claim, values)
-        return hold(rows.map(SqlMessage.fromColumns), Number(counts?.[0]) <= rows.length)
-      }),
-    extend: changing("extend", queue, changes.extend, same),
-    giveBack: (receipts) =>
-      Effect.ensuring(
-        giveBack(receipts),
-        Effect.sync(() => receipts.length > 0 && wake(queue, Math.min(...receipts.map(({ at }) => at))))
-      ),
-    remove: changing("remove", queue, changes.remove, same)
-  })
+  return Effect.flatMap(Claiming.open(queue, store), (claim) =>
+    SqlBrowser.ready(options, {
+      ...table,
+      lease: settings.lease,
+      claim: (limit, hold) =>
+        read({ operation: "browse", queue }, async (session) => {
+          const { isWhole, rows } = await claim(session, limit)
+          return hold(rows.map(SqlMessage.fromColumns), isWhole)
+        }),
+      extend: changing("extend", queue, changes.extend, same),
+      giveBack: (receipts) =>
+        Effect.ensuring(
+          giveBack(receipts),
+          Effect.sync(() => receipts.length > 0 && wake(queue, Math.min(...receipts.map(({ at }) => at))))
+        ),
+      remove: changing("remove", queue, changes.remove, same)
+    })
+  )
 }

@@ -1,0 +1,56 @@
+/** Claims of a browser. A claim without an answer may hold messages that were not shown: its token finds them. */
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
+import type { Row, Session } from "../client.ts"
+import type { Store } from "../connect/store.ts"
+import { maxToken } from "../statements.ts"
+
+/** Claims up to `limit` messages. `isWhole`: no other message is ready. */
+type Claim = (
+  session: Session,
+  limit: number
+) => Promise<{ readonly rows: ReadonlyArray<Row>; readonly isWhole: boolean }>
+
+/** Before all messages. */
+export const beginning = { at: 0, seq: 0 }
+
+/** Returns what claims messages of a queue. The next claim, or the end of the scope, returns those of a claim without an answer. */
+export const open = (
+  queue: string,
+  { read, settings, statements, wake }: Store
+): Effect.Effect<Claim, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const random = yield* Random.Random
+    /** The token of a claim without an answer. */
+    let unanswered: number | undefined
+
+    const giveBack = async (session: Session) => {
+      if (unanswered === undefined) return
+      const rows = await session.query(statements.unclaim, [queue, unanswered])
+      unanswered = undefined
+      if (rows.length > 0) wake(queue, Math.min(...rows.map(([at]) => Number(at))))
+    }
+    yield* Effect.addFinalizer(() =>
+      // After an error, the leases end.
+      unanswered === undefined ? Effect.void : Effect.ignore(read({ operation: "browse", queue }, giveBack))
+    )
+
+    return async (session, limit) => {
+      await giveBack(session)
+      const [counts] = await session.query(statements.count, [queue])
+      const token = Math.floor(random.nextDoubleUnsafe() * maxToken)
+      unanswered = token
+      const rows = await session.query(statements.claimAs, [
+        queue,
+        beginning.at,
+        beginning.seq,
+        limit,
+        settings.lease,
+        0,
+        token
+      ])
+      unanswered = undefined
+      return { rows, isWhole: Number(counts?.[0]) <= rows.length }
+    }
+  })
