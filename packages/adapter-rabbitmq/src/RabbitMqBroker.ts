@@ -132,7 +132,7 @@ const producing = (
     const made = Plan.make({ queue }, settings, serverVersion())
     if (made instanceof ConfigurationError.ConfigurationError) return made
     const { absent, homes, objects, route } = made
-    const way = { absent, homes, objects, route }
+    const way = { queue, absent, homes, objects, route }
     ways.set(queue, way)
     return way
   }

@@ -56,7 +56,7 @@ describe("the name of a copy", () => {
     const copy = toPublication(
       { queue: "q", body: delivery.body, headers: delivery.headers, delay: 0, metadata: delivery.metadata },
       direct("q"),
-      { copy: "c1", own: "requeue.v1.", returns: delivery.returns },
+      { copy: "c1", isDelay: () => false, returns: delivery.returns },
       message.properties
     )
     const written = { ...headers, ...copy.headers }

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { timedOut, unconnected, unreached } from "../src/internal/connect/request.ts"
+import * as Names from "../src/internal/names.ts"
 import { textOf, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCommand.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
@@ -79,7 +80,7 @@ describe("toDelivery", () => {
     const original = toPublication(
       Outgoing.make({ queue: "q", id: "m", body: bytes(""), headers: {}, delay: 0 }, now),
       direct("q"),
-      { copy: "c", own: "requeue.v1." },
+      { copy: "c", isDelay: () => false },
       message.properties
     )
     assert.notProperty(original.headers, "x-death")
@@ -241,8 +242,10 @@ describe("toCommand", () => {
 
 describe("toPublication", () => {
   const message = Outgoing.make({ queue: "q", id: "m1", body: bytes("x"), headers: { a: "1" }, delay: 0 }, now)
+  const isDelay = (name: string): boolean =>
+    Names.isOfDelay({ prefix: "requeue", names: { waitingQueue: "later-{queue}" } }, "q", name)
   const publish = (original?: Properties, change: Partial<Outgoing.Outgoing> = {}) =>
-    toPublication({ ...message, ...change }, direct("q"), { copy: "c2", own: "requeue.v1." }, original)
+    toPublication({ ...message, ...change }, direct("q"), { copy: "c2", isDelay }, original)
   const headersOf = (original: Properties) => publish(original).headers
   /** Headers that are integers, as they come. */
   const integers = (headers: Readonly<Record<string, number>>): Properties => ({
@@ -305,6 +308,16 @@ describe("toPublication", () => {
     assert.strictEqual(death, JSON.stringify([{ queue: "legacy", reason: "rejected", exchange: "x", count: 2 }]))
     assert.strictEqual(headersOf({ headers: { "requeue-death": "kept" } })["requeue-death"], "kept")
   })
+
+  it.each(["requeue.v1.q.delay.5", "q.wait.v1.1500", "q_dlq_2", "q.retry", "later-q"])(
+    "keeps no record of a delay in our queue %s",
+    (queue) => {
+      const deaths = [{ queue, reason: "expired", exchange: "", count: 1 }]
+      assert.isUndefined(headersOf({ headers: { "x-death": deaths } })["requeue-death"])
+      const foreign = [{ queue: `my${queue}`, reason: "expired", exchange: "", count: 1 }]
+      assert.isDefined(headersOf({ headers: { "x-death": foreign } })["requeue-death"])
+    }
+  )
 
   it("tells people what became of a dead letter", () => {
     const letter = Outgoing.deadLetter(

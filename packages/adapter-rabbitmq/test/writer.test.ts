@@ -213,7 +213,7 @@ describe("frames", () => {
     fc.assert(
       fc.property(messages, (message) => {
         const { shape: _, ...first } = toFirst(message, "c")
-        const any = toPublication(message, direct(message.queue), { copy: "c", own: "requeue.v1." })
+        const any = toPublication(message, direct(message.queue), { copy: "c", isDelay: () => false })
         const [one, other] = [first, any].map(({ content, options, ...rest }) => ({
           ...rest,
           content: Buffer.from(content),

@@ -8,15 +8,18 @@ import { limit } from "./nameRules.ts"
 /** The settings that occur in names. */
 type Naming = Pick<Settings, "prefix" | "queueType">
 
+/** The names of the queues in which the delayed messages of one queue wait, by topology. The option `names` overrides them. */
+export const delayQueues = {
+  perDelayQueue: "{queue}_dlq_{s}",
+  perMessageTtl: "{queue}.retry",
+  waitLoop: "{queue}.wait.v1.{ms}"
+} as const
+
+const waitingQueue = "{queue}.waiting.v1"
+
 /** The queue of a `waitLoop` in which messages wait until a consumer moves them. */
 export const waiting = ({ names }: Pick<Settings, "names">, queue: string): string =>
-  fill(names.waitingQueue ?? "{queue}.waiting.v1", queue)
-
-/**
- * The delay queues that serve one queue and have the delay in their name, by topology. The option `names` overrides
- * them.
- */
-export const delayQueues = { perDelayQueue: "{queue}_dlq_{s}", waitLoop: "{queue}.wait.v1.{ms}" } as const
+  fill(names.waitingQueue ?? waitingQueue, queue)
 
 const type = ({ queueType }: Naming): string => (queueType === "quorum" ? "q" : "c")
 
@@ -93,3 +96,27 @@ export const fill = (template: string, queue: string, ms = 0): string =>
   template.replaceAll(/\{(queue|ms|s)\}/g, (_, part: string) =>
     part === "queue" ? queue : String(part === "ms" ? ms : ms / 1000)
   )
+
+/** Matches the name of a template for a queue and any delay. */
+const pattern = (template: string, queue: string): RegExp => {
+  const parts = template.split(/(\{(?:queue|ms|s)\})/).map((part) => {
+    if (part === "{ms}" || part === "{s}") return "[\\d.]+"
+    return (part === "{queue}" ? queue : part).replaceAll(/[$()*+.?[\\\]^{|}]/g, "\\$&")
+  })
+  return new RegExp(`^${parts.join("")}$`)
+}
+
+/** Whether delayed messages of `queue` may wait in a queue of this name, in any topology and for any delay. */
+export const isOfDelay = (settings: Pick<Settings, "names" | "prefix">, queue: string, name: string): boolean => {
+  const { names } = settings
+  const templates = [
+    ...Object.values(delayQueues),
+    waitingQueue,
+    names.delayQueue,
+    names.retryQueue,
+    names.waitingQueue
+  ]
+  return (
+    name.startsWith(own(settings)) || templates.some((each) => each !== undefined && pattern(each, queue).test(name))
+  )
+}

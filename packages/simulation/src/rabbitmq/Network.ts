@@ -14,14 +14,14 @@ const setup = 0.1
 const isTraffic = ({ name }: Sent): boolean => name === "publish" || name === "settle" || name === "consume"
 
 /** Carries frames in one direction. They wait, in order, while it is stalled. */
-const stalling = ({ after, draw, fault, now }: World, place: string, carry: Carry): Carry => {
+const stalling = ({ at, draw, fault, now }: World, place: string, carry: Carry): Carry => {
   let until = 0
   let waiting = 0
   return (frame, isExposed) => {
     if (isExposed && fault("late", place)) until = Math.max(until, now() + draw.between(`${place} late`, 0, longest))
     if (waiting === 0 && until <= now()) return carry(frame, isExposed)
     waiting++
-    after(until - now(), () => {
+    at(until, () => {
       waiting--
       carry(frame, isExposed)
     })

@@ -38,6 +38,9 @@ interface Known {
 
 const isAtHome = ({ at, home }: Known): boolean => at === home
 
+/** Whether a queue that gives a message up passes it on: the queues of delays do. */
+const isPassedOn = (why: keyof typeof reasons): boolean => why === "expired" || why === "delivery_limit"
+
 /** Why a message has left its home, in the terms of histories. */
 const reasons = {
   settled: "settled",
@@ -142,8 +145,7 @@ export const make = (
     const one = copies.of(entry)!
     if (fact._tag === "HandedOut") delivered.set(entry.delivery, entry)
     if (copies.isContinued(entry)) return fact._tag === "Back" ? copies.split(entry, one) : undefined
-    // A queue gives it up when its delay is over.
-    if (isAtHome(one) || (fact._tag === "Gone" && fact.why !== "expired")) changed(fact, one)
+    if (isAtHome(one) || (fact._tag === "Gone" && !isPassedOn(fact.why))) changed(fact, one)
   }
 }
 

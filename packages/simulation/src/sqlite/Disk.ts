@@ -2,8 +2,10 @@
  * The disk of a world. Its file is a real one, in memory: a power cut keeps what was synced of it. Each boot works on another copy of
  * the file, so the connections of an earlier boot change nothing.
  *
- * Two kinds of syncs happen. Programs sync the log, and so does SQLite itself when it commits with `synchronous = FULL`. At a
+ * Three kinds of syncs happen. Programs sync the log, and so does SQLite itself when it commits with `synchronous = FULL`. At a
  * checkpoint, SQLite syncs the log and then the file. https://www.sqlite.org/wal.html#performance_considerations
+ * When a commit begins the log again, SQLite syncs the new header before anything else is written: otherwise a part of the old log
+ * could be copied into the file once more. https://sqlite.org/src/info/ff5be73dee
  */
 import { node } from "@requeue/adapter-sqlite/driver"
 import * as fs from "node:fs"
@@ -37,14 +39,18 @@ const memory = fs.existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 /** The size of what a disk writes at once, in bytes. */
 const sector = 512
 
+/** The size of the log's header, in bytes. https://www.sqlite.org/walformat.html#the_wal_header */
+const header = 32
+
 const nothing = Buffer.alloc(0)
 
 const read = (path: string): Buffer => (fs.existsSync(path) ? fs.readFileSync(path) : nothing)
 
-/** Returns the synced bytes, of which a power cut has replaced any sectors by those that were written later. */
+/** Returns the synced bytes, of which a power cut has replaced any sectors by those that were written later. The header is synced. */
 const torn = (synced: Buffer, written: Buffer, isLater: () => boolean): Buffer => {
   const mixed = Buffer.alloc(Math.max(written.length, synced.length))
   synced.copy(mixed)
+  written.copy(mixed, 0, 0, header)
   for (let at = 0; at < written.length; at += sector) {
     if (isLater()) written.copy(mixed, at, at, at + sector)
   }

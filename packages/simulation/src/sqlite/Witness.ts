@@ -221,7 +221,9 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
       if (known.get(row.seq)?.copy === copy) continue
       record({ _tag: "Gone", copy, key, queue: row.queue, why: "forgotten", delivery: undefined })
     }
-    const revived = [...known.keys()].flatMap((seq) => acked.get(seq) ?? [])
+    // A number above the last one is of a message that was never sent.
+    const last = Number(all("SELECT seq FROM sqlite_sequence WHERE name = 'requeue_message'")[0]?.["seq"] ?? 0)
+    const revived = [...acked].flatMap(([seq, delivery]) => (known.has(seq) || seq > last ? delivery : []))
     acked.clear()
     const mine = ofPrograms(stored)
     const lost = { rows: without(rows, mine.rows), sends: without(sends, mine.sends) }

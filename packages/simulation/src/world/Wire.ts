@@ -45,7 +45,7 @@ export const open = <Up, Down>(world: World, machine: Machine, place: string, en
     const at = Math.max(arrival[way], world.now() + world.latency(place))
     arrival[way] = at
     if (at > silent[way]) return
-    world.after(at - world.now(), () => {
+    world.at(at, () => {
       if (at <= silent[way]) arrive()
     })
   }

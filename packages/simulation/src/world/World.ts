@@ -15,7 +15,9 @@ export interface Due {
 export interface World {
   /** True milliseconds since the world began. */
   readonly now: () => number
-  /** Runs something after this many milliseconds of true time. Events of one moment happen in the order of these calls. */
+  /** Runs something at this true time, or now if that is past. Events of one moment happen in the order of these calls. */
+  readonly at: (time: number, run: () => void) => Due
+  /** Does so after this many milliseconds. What must keep an order uses {@link at}: a sum of delays is rounded. */
   readonly after: (delay: number, run: () => void) => Due
   readonly draw: Draw.Draw
   readonly activity: Activity.Activity
@@ -45,8 +47,8 @@ export const make = (scenario: Scenario): World => {
   let now = 0
   let last = 0
 
-  const after = (delay: number, run: () => void): Due => {
-    const due: Due = { at: now + Math.max(0, delay), run }
+  const at = (time: number, run: () => void): Due => {
+    const due: Due = { at: Math.max(now, time), run }
     let low = 0
     let high = agenda.length
     while (low < high) {
@@ -75,7 +77,8 @@ export const make = (scenario: Scenario): World => {
 
   return {
     now: () => now,
-    after,
+    at,
+    after: (delay, run) => at(now + Math.max(0, delay), run),
     draw,
     activity: Activity.make(),
     scenario,

@@ -154,7 +154,7 @@ const mover = (env: Dependencies, requests: Requests, { groups }: Listing.Found)
         ),
       serverVersion,
       undelivered: Names.undelivered(settings),
-      own: Names.own(settings),
+      settings,
       uniqueName,
       now: () => clock.currentTimeMillisUnsafe()
     }

@@ -16,7 +16,7 @@ import * as Together from "./coalesce.ts"
 /** The broker's own. */
 type Dependencies = Omit<
   BrowseReady.Dependencies & BrowseDelayed.Dependencies & Passive.Dependencies,
-  "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive" | "lock"
+  "sleep" | "ready" | "readyInShared" | "listed" | "passive" | "lock"
 >
 
 /** Returns `otherwise` for a missing queue, and does not ask about a name that no queue can have. */
@@ -48,7 +48,6 @@ export const make = (given: Dependencies): Broker.Admin => {
   const env = {
     ...given,
     passive,
-    own: Names.own(settings),
     sleep: (millis: number) => run(Effect.sleep(millis)),
     ready,
     readyInShared: Backlog.inShared({ ready }),
@@ -84,7 +83,7 @@ export const make = (given: Dependencies): Broker.Admin => {
       ? {}
       : {
           names: Effect.map(management.queues, (queues) =>
-            queues.map(({ name }) => name).filter((name) => !name.startsWith(env.own))
+            queues.map(({ name }) => name).filter((name) => !name.startsWith(Names.own(settings)))
           ),
           delayedAtMost: (queue) => DelayedAtMost.of({ ...env, management }, queue)
         }),

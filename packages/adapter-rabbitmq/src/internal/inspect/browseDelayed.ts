@@ -33,8 +33,6 @@ export interface Dependencies extends Backlog.Dependencies, Browser.Dependencies
   readonly declarer: Pick<Declarer, "channel" | "onChannel">
   readonly sender: Pick<Sender, "sendEach">
   readonly publisher: Pick<Publisher, "submit">
-  /** The start of the adapter's names. */
-  readonly own: string
   /** Two browsers of the same delay queue would each see only a part. */
   readonly lock: Semaphore.Semaphore
 }

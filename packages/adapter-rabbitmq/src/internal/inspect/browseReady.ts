@@ -3,9 +3,11 @@ import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
 import { givenUp } from "../consume/givenUp.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import * as NameRules from "../nameRules.ts"
+import * as Names from "../names.ts"
 import { republishInPlace } from "../publish/republishInPlace.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { direct, toPublication } from "../publish/toPublication.ts"
@@ -19,19 +21,22 @@ export interface Dependencies extends Browser.Dependencies {
   /** The queue as it is, if known. */
   readonly found: (queue: string) => RabbitMqQueue
   readonly publisher: Pick<Publisher, "submit">
-  /** The start of the adapter's names. */
-  readonly own: string
+  readonly settings: Pick<Settings, "names" | "prefix">
 }
 
 /**
  * The copy that replaces a message. It keeps the attempts that a work queue has counted. A dead letter of the server states in its
  * headers what the server reported about it.
  */
-const successor = (queue: string, { decoded, message }: Content, { now, own, uniqueName }: Dependencies) => {
+const successor = (queue: string, { decoded, message }: Content, { now, settings, uniqueName }: Dependencies) => {
   const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
   const isTold = isUncounted && givenUp(message, 0, now) === undefined
   if (isTold || !isOurs) return republishInPlace(queue, message, uniqueName())
-  const copy = { copy: uniqueName(), own, returns: isUncounted ? undefined : (formerReturns ?? 0) + returns }
+  const copy = {
+    copy: uniqueName(),
+    isDelay: (name: string) => Names.isOfDelay(settings, queue, name),
+    returns: isUncounted ? undefined : (formerReturns ?? 0) + returns
+  }
   return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))
 }
 

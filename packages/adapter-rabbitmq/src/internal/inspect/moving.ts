@@ -6,9 +6,11 @@
 import { BoundedMap, type BrokerError, Delay, Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Incoming } from "../client.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import type { Declarer } from "../declare/declare.ts"
+import * as Names from "../names.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { Item } from "../publish/routes.ts"
 import type { Sender } from "../publish/sender.ts"
@@ -26,8 +28,7 @@ export interface Dependencies {
   readonly serverVersion: string
   /** The exchange for messages whose queue was deleted. */
   readonly undelivered: string
-  /** The start of the adapter's names. */
-  readonly own: string
+  readonly settings: Pick<Settings, "names" | "prefix">
   readonly uniqueName: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -74,12 +75,13 @@ const exists = ({ declarer }: Dependencies, queue: string) =>
 
 /** Publishes a message to where the server would have put it, because its queue was deleted. */
 const putAside = (
-  { own, publisher, undelivered, uniqueName }: Dependencies,
+  { publisher, settings, undelivered, uniqueName }: Dependencies,
   { message, original }: Outgoing
 ): Effect.Effect<BrokerError.BrokerError | undefined> =>
   Effect.callback((resume) => {
     const route = { exchange: undelivered, routingKey: message.queue, headers: {}, expiration: undefined }
-    const publication = toPublication(message, route, { copy: uniqueName(), own }, original)
+    const names = { copy: uniqueName(), isDelay: (name: string) => Names.isOfDelay(settings, message.queue, name) }
+    const publication = toPublication(message, route, names, original)
     publisher.submit(publication, (error) => resume(Effect.succeed(error)))
   })
 

@@ -14,7 +14,7 @@ import * as FirstSend from "./firstSend.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
 /** The part of a plan that sending needs. */
-export type Way = Pick<Plan.Plan, "objects" | "homes" | "route" | "absent">
+export type Way = Pick<Plan.Plan, "queue" | "objects" | "homes" | "route" | "absent">
 
 /** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
 export interface Item {
@@ -131,7 +131,6 @@ export const make = (env: {
   readonly elapsed: () => number
 }): Routes => {
   const { maxBodySize, settings } = env
-  const own = Names.own(settings)
   const firstSend = FirstSend.make()
 
   /** The delay without the time that declaring took. */
@@ -194,8 +193,10 @@ export const make = (env: {
       // The copy keeps the name of the message that it replaces, by which the core recognises that message.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
+      const isDelay = (name: string): boolean => Names.isOfDelay(settings, plan.queue, name)
       try {
-        return toPublication(message, route, { copy, own, returns }, original, optionsOn(native, env.serverVersion()))
+        const names = { copy, isDelay, returns }
+        return toPublication(message, route, names, original, optionsOn(native, env.serverVersion()))
       } catch (error) {
         return ofEncoding(error, queue)
       }

@@ -18,6 +18,8 @@ export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "
 
 const unrouted = "Bind a queue to it for this routing key, or send with mandatory: false if the message may be lost"
 
+type IsDelay = (queue: string) => boolean
+
 /** The longest record of a foreign dead-lettering that is kept, in characters. */
 const deathLimit = 1024
 
@@ -25,8 +27,8 @@ const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
 
 /**
- * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, if it does, and `own` the
- * start of the adapter's names.
+ * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, if it does, and `isDelay`
+ * recognises the adapter's delay queues by their names.
  *
  * `original` has the properties of the delivery that the message is a copy of. The copy keeps them as the producer wrote them, and
  * its headers byte by byte, unless the core has changed one. It does not keep the expiration, which would end the copy, nor the
@@ -37,11 +39,11 @@ const shortText = (value: unknown): string | undefined =>
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
-  names: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
+  names: { readonly copy: string; readonly isDelay: IsDelay; readonly returns?: number | undefined },
   original?: Properties,
   asked: Options = {}
 ): Publication => {
-  const { copy, own, returns } = names
+  const { copy, isDelay, returns } = names
   const shown = original === undefined ? {} : textHeaders(original)
   const changed = original === undefined ? headers : without(headers, shown)
   const { contents, others } = contentsOf(changed)
@@ -65,7 +67,7 @@ export const toPublication = (
     headers: {
       ...others,
       ...Wire.published(asked.exchange === undefined ? original?.published : route),
-      ...deathRecord(original, own),
+      ...deathRecord(original, isDelay),
       ...readable(metadata),
       ...route.headers,
       [Metadata.header]: Metadata.encode(metadata),
@@ -163,16 +165,16 @@ export const kept = (original: Properties): Properties => {
 }
 
 /** The record of a foreign dead-lettering. */
-const deathRecord = (original: Properties | undefined, own: string) => {
+const deathRecord = (original: Properties | undefined, isDelay: IsDelay) => {
   const headers = original?.headers ?? {}
   const known = headers[Wire.deathHeader]
-  const death = typeof known === "string" ? known : deathOf(headers, own)
+  const death = typeof known === "string" ? known : deathOf(headers, isDelay)
   return death === undefined ? undefined : { [Wire.deathHeader]: death }
 }
 
-const deathOf = (headers: Readonly<Record<string, unknown>>, own: string): string | undefined => {
+const deathOf = (headers: Readonly<Record<string, unknown>>, isDelay: IsDelay): string | undefined => {
   const foreign = Wire.deathsOf(headers).flatMap(({ count, exchange, queue, reason }) =>
-    typeof queue === "string" && queue.startsWith(own) ? [] : [{ queue, reason, exchange, count }]
+    typeof queue === "string" && isDelay(queue) ? [] : [{ queue, reason, exchange, count }]
   )
   return foreign.length === 0 ? undefined : JSON.stringify(foreign).slice(0, deathLimit)
 }

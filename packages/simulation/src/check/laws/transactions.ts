@@ -45,14 +45,11 @@ export const transactions: Law = (lives) => {
     if (entry._tag === "Rebooted") {
       const { at, isFull, revived, rows, sends } = entry
       for (const each of rows) open.delete(each)
-      // A message is gone if its send was lost as well, which was not confirmed then.
-      const unsent = rows.filter((each) => (deliveries.get(each)?.copy.message.sent?.index ?? Infinity) > index)
-      const undone = { acks: [...new Set([...revived, ...unsent])], rows, sends }
       if (isFull && rows.length + sends.length + revived.length > 0) {
         const what = `A power cut undid the transactions of ${show([...new Set([...rows, ...sends, ...revived])])}; expected them on the disk.`
         return [violation("transactions", at, {}, what, [index])]
       }
-      return torn(lives, index, "lost", undone)
+      return torn(lives, index, "lost", { acks: revived, rows, sends })
     }
     if (entry._tag !== "Committed") return []
     const { acked, rows, sends } = entry

@@ -16,7 +16,7 @@ export const own = ({ found, queue, settings }: TopologyRequest): Topology => {
     Names.fill(settings.names[name] ?? otherwise, queue)
   const work = named("workExchange", "{queue}.work")
   const retry = named("retryExchange", "{queue}.retry")
-  const waiting = named("retryQueue", "{queue}.retry")
+  const waiting = named("retryQueue", Names.delayQueues.perMessageTtl)
   const { assert } = settings
   const objects = [
     ...(found.isOurs ? [Objects.exchange(work, "direct", Names.undelivered(settings), assert)] : []),
