@@ -13,7 +13,8 @@ type Claim = (
   limit: number
 ) => Promise<{ readonly rows: ReadonlyArray<Row>; readonly isWhole: boolean }>
 
-/** Returns what claims messages of a queue. The next claim, or the end of the scope, returns those of a claim without an answer. */
+/** Returns a function that claims messages of a queue. After a claim without an answer, the next claim or the end of the scope returns
+ * that claim's messages to the queue. */
 export const open = (
   queue: string,
   { read, settings, statements, wake }: Store

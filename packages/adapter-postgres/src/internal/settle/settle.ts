@@ -9,7 +9,7 @@ import { leaseLost } from "../toBrokerError.ts"
 import { type Changes, type Outcome, problemOf } from "./changes.ts"
 import { type Command, remove, toCommand } from "./toCommand.ts"
 
-/** How long a settlement waits before it looks again whether the message is still locked, in milliseconds. */
+/** Milliseconds until a settlement checks again whether the message is locked. */
 const lockedPause = 50
 
 /** Returns the `settle` of a consumer. */
