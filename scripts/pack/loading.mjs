@@ -28,7 +28,7 @@ const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 const entries = new Map([
   ...[...core, ...rabbitmq, ...sqs, ...others].map((entry) => [entry, /^$/]),
   ["@requeue/adapter-sqs/lambda", /^@(aws-sdk|aws|smithy)\//],
-  // Their drivers are loaded at once.
+  // Their drivers are loaded immediately.
   ["@requeue/adapter-nsq", /./],
   ["@requeue/adapter-postgres", /^(pg|postgres|xtend|split2|pgpass)/]
 ])

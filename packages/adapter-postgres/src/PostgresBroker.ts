@@ -1,8 +1,8 @@
 /**
  * Requeue on tables of PostgreSQL.
  *
- * When to use: for programs that have PostgreSQL already, and whose handlers write to it: their rows, their sends and their acks can
- * be one transaction.
+ * When to use: if your programs already use PostgreSQL. The rows that a handler writes there, its sends and its ack can be one
+ * transaction.
  *
  * Delivery semantics: at least once. Each settlement is one statement: a retry or a dead letter replaces its original.
  */
@@ -18,7 +18,7 @@ import { operations } from "./internal/inspect/operations.ts"
 import { decode, type Options } from "./PostgresOptions.ts"
 
 /**
- * A broker that lives until the scope closes. It connects at once: a wrong option or password is an error now.
+ * A broker that lives until the scope closes. It connects immediately, so a wrong option or password fails here.
  *
  * @example
  * ```ts no-run

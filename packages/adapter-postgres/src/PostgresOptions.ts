@@ -1,7 +1,7 @@
 /**
  * The options of a PostgreSQL broker: from code, from a config object, or from a URL.
  *
- * They are decoded and checked before anything is connected. Passwords are `Redacted` from here on.
+ * They are decoded and checked before the adapter connects. Passwords are `Redacted` from here on.
  */
 import { AsyncContext, BrokerUrl, ConfigurationError, Delay, OptionKind } from "@requeue/core/port"
 import { AdapterOptions, TlsOptions } from "@requeue/kit"
@@ -27,7 +27,7 @@ const inUrl = ["sslmode"]
 
 const decodeFields = AdapterOptions.decoder("postgres", fields, ["url", "password", "tls"])
 
-/** The options of a PostgreSQL broker. Most can be in the URL's query as well, which they override. */
+/** The options of a PostgreSQL broker. Most can also be in the URL's query; the options override it. */
 export interface Options {
   /**
    * `postgres://user:password@host:5432/database`. The parameter `sslmode` is `disable`, `require` or `verify-full`; the last two

@@ -1,5 +1,5 @@
 /**
- * The tables of a PostgreSQL broker as SQL, for those whose programs may not create them.
+ * The tables of a PostgreSQL broker as SQL, for programs that may not create them.
  *
  * @example
  * ```ts
@@ -13,12 +13,12 @@
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /**
- * The steps from each version to the next; a schema's version is the number of steps that it has. Only add steps, and only such
- * as running processes of the version before can work with: they check the version only when they start.
+ * The steps from each version to the next; a schema's version is the number of steps that it has. Only add steps that
+ * running processes of the previous version can work with: a process checks the version only when it starts.
  *
  * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds of the server.
- * - `leased`: when the lease of its delivery ends; 0: it is in no consumer's hands.
- * - `token`: random for each lease, and grows with each settlement. A settlement with another one does nothing.
+ * - `leased`: when the lease of its delivery ends; 0: no consumer has it.
+ * - `token`: random for each lease, and grows with each settlement. A settlement with another token does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  * - `inbox`: the messages of other brokers that a transaction has done, and when.
  *
@@ -72,7 +72,7 @@ INSERT INTO ${name}.version (version) VALUES (0);`
   ].join("\n")
 }
 
-/** Returns the SQL that creates the tables, for an administrator. `role` gets the permissions of a program. Default: none gets them. */
+/** Returns the SQL that creates the tables, for an administrator. `role` gets the permissions of a program. Default: no role. */
 export const sql = (schema = "requeue", role?: string): string => {
   const name = quoted(schema)
   const grants = (to: string) => `

@@ -1,4 +1,4 @@
-/** The capabilities of PostgreSQL. The conformance suite tests each claim, and each denied one for its absence. */
+/** The capabilities of PostgreSQL. The conformance suite tests that each of them exists, and that all others are absent. */
 import { type Capabilities, Delay } from "@requeue/core/port"
 import type { Settings } from "../PostgresOptions.ts"
 

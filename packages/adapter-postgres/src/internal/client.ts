@@ -9,7 +9,7 @@ export type Value = string | number | boolean | null | Uint8Array | ReadonlyArra
 
 export type Row = ReadonlyArray<unknown>
 
-/** A query as a connection of `pg` takes it, which returns rows as arrays. */
+/** A query for a connection of `pg` that returns rows as arrays. */
 export interface Query {
   readonly text: string
   readonly values: Array<Value>
@@ -47,7 +47,10 @@ export interface Driver {
 const bytes = types.getTypeParser(types.builtins.BYTEA, "text")
 const text = (value: string): string => value
 
-/** Of bytea; of integers, which the tables keep small enough; of booleans. All others are text, whatever the program has set for `pg`. */
+/**
+ * Parsers of bytea, booleans, and integers, which the tables keep small enough. Other values are text, whatever the program has set
+ * for `pg`.
+ */
 const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   16: (value) => value === "t",
   17: bytes,
@@ -58,7 +61,7 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
 /** Returns a query. */
 export const query = (statement: string, values: ReadonlyArray<Value>): Query => ({
   text: statement,
-  // The driver takes other views of bytes as well, but copies them.
+  // The driver also accepts other views of bytes, but copies them.
   values: values.map((value) =>
     value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.length) : value
   ),
@@ -66,7 +69,7 @@ export const query = (statement: string, values: ReadonlyArray<Value>): Query =>
   types: { getTypeParser: (type) => parsers[type] ?? text }
 })
 
-/** A function, because the driver looks for another password if one is empty. */
+/** A function, because the driver searches for another password if this one is empty. */
 const passwordOf =
   ({ password }: Address) =>
   (): string | Promise<string> =>
@@ -91,7 +94,7 @@ const connect: Driver["connect"] = async (address, timeout, onNotification) => {
     isOpen = false
     resolve()
   }
-  // An error of an idle connection. Those of queries are thrown there.
+  // An error of an idle connection. A query throws its errors.
   client.on("error", end)
   client.on("end", end)
   client.on("notification", ({ payload = "", processId }) => onNotification(payload, processId))
@@ -110,7 +113,7 @@ const connect: Driver["connect"] = async (address, timeout, onNotification) => {
     close: () => client.end(),
     destroy: () => {
       end()
-      // With a running query, this ends the socket at once.
+      // With a running query, this ends the socket immediately.
       void client.end().catch(() => undefined)
     }
   }

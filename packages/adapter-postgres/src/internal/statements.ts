@@ -1,9 +1,9 @@
 /**
- * The statements of the adapter. Each is one transaction, and works on any connection: a pooler such as pgbouncer may give each to
+ * The statements of the adapter. Each is one transaction, and works on any connection: a pooler such as pgbouncer may run each on
  * another one.
  *
  * - Times are epoch milliseconds of the server, so the clocks of the clients do not matter.
- * - No statement waits for a row that another transaction has locked: that transaction may be a program's, and stay open.
+ * - No statement waits for a row that another transaction has locked: that transaction may belong to a program, and stay open.
  * - Rows to change are found by `seq = ANY(ARRAY(…))`, for which the planner always uses the primary key.
  */
 import { SqlMessage } from "@requeue/kit"
@@ -13,7 +13,7 @@ import { quoted } from "../PostgresSchema.ts"
 const exact = "(extract(epoch FROM statement_timestamp()) * 1000)"
 const now = `floor(${exact})::bigint`
 
-/** When a message is due after a delay: never early, and at once without one. */
+/** When a message is due after a delay: never early; immediately without a delay. */
 const dueAfter = (delay: string): string =>
   `(CASE WHEN ${delay} = 0 THEN ${now} ELSE ceil(${exact} + ${delay})::bigint END)`
 
@@ -27,7 +27,7 @@ const synced =
 /** Random tokens are less than this. */
 export const maxToken = 2_000_000_000
 
-/** A token that no earlier delivery had, also of a row that a restored backup or a standby has lost and numbered again. */
+/** A token that no earlier delivery had, even if a restored backup or a standby lost that delivery's row and reused its number. */
 const anyToken = `floor(random() * ${maxToken})::integer`
 
 const { columns } = SqlMessage
@@ -94,7 +94,7 @@ export const make = (schema: string) => {
     SELECT coalesce(c.at, ${former}), c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
       ${isSynced ? synced : unsynced}
     FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
-  /** A copy that an attempt without an answer has stored: it has the next token. After another consumer, it would have deliveries. */
+  /** A copy that an attempt without an answer has stored: it has the next token. One that another consumer received has deliveries. */
   const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
   const removed = `CASE WHEN NOT EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq) THEN 0 END`
   const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
@@ -135,8 +135,8 @@ export const make = (schema: string) => {
       )
       UPDATE ${message} SET leased = 0 WHERE seq = ANY(ARRAY(SELECT seq FROM over)) RETURNING queue, at, ${unsynced}`,
     /**
-     * $1 and $2 handles. Returns those that were removed. Fails if another transaction has locked one: it takes half of the time of
-     * `remove`, which finds these out.
+     * $1 and $2 handles. Returns the removed ones. Fails if another transaction has locked one. It takes half of the time of
+     * `remove`, which finds the locked ones.
      */
     removeUnlocked: `
       WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', '10', true), ${unsynced}),
@@ -174,10 +174,10 @@ export const make = (schema: string) => {
     ),
     /** $1 names. */
     declare: created(`(SELECT DISTINCT name FROM unnest($1::text[]) name EXCEPT SELECT name FROM ${queue}) missing`),
-    /** $1 names. Returns those of queues that exist. */
+    /** $1 names. Returns the names of existing queues. */
     exist: `SELECT name FROM ${queue} WHERE name = ANY($1::text[])`,
     names: `SELECT name FROM ${queue} ORDER BY name`,
-    /** $1 queue. A lease that is over makes its message ready. Four scans of indices, because the table also has all other queues. */
+    /** $1 queue. A lease that is over makes its message ready. Four index scans, because the table holds all queues. */
     count: `
       SELECT ${counted(`leased = 0 AND at <= ${now}`)} + ${counted(`leased > 0 AND leased <= ${now}`)},
         ${counted(`leased > 0 AND leased > ${now}`)}, ${counted(`leased = 0 AND at > ${now}`)},
@@ -204,9 +204,9 @@ export const make = (schema: string) => {
     hasVersion: "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'version')",
     /** In a program's transaction: fails outside of one, and locks no more than the statements after it. */
     enter: `LOCK TABLE ${message} IN ROW EXCLUSIVE MODE`,
-    /** In a program's transaction: names the database and its server. */
+    /** In a program's transaction: returns the database and its server. */
     identity: `SELECT id, current_database(), (SELECT system_identifier::text FROM pg_control_system()) FROM ${version}`,
-    /** In a program's transaction: $1 handles. Returns those that were held. */
+    /** In a program's transaction: $1 handles. Returns the held ones. */
     ack: `
       DELETE FROM ${message} m USING json_to_recordset($1::text::json) AS h(seq bigint, token int)
       WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq`,

@@ -1,4 +1,4 @@
-/** From an error of PostgreSQL, the driver or the system to a `BrokerError` with a reason and a remedy. Pure. */
+/** Converts an error of PostgreSQL, the driver or the system to a `BrokerError` with a reason and a remedy. Pure. */
 import { BrokerError } from "@requeue/core/port"
 import { SqlErrors, TlsOptions } from "@requeue/kit"
 import * as Predicate from "effect/Predicate"
@@ -7,7 +7,7 @@ export const errors: SqlErrors.Errors = SqlErrors.make("postgres")
 
 /** The operation of the port that failed, and its queue. */
 export interface Context extends SqlErrors.Context {
-  /** Whether it is the attempt to connect that failed. Default: a statement. */
+  /** Whether the attempt to connect failed. Default: a statement failed. */
   readonly isConnecting?: boolean | undefined
 }
 
@@ -21,8 +21,8 @@ const tables = "Run requeue create with a role that may create tables, or run th
 const space = "Free space on the server: the adapter continues without a restart"
 
 /**
- * SQLSTATEs, or classes of them: https://www.postgresql.org/docs/current/errcodes-appendix.html. After a statement that the server
- * has refused, nothing has happened: its transaction is rolled back.
+ * SQLSTATEs, or classes of them: https://www.postgresql.org/docs/current/errcodes-appendix.html. A statement that the server refuses
+ * changes nothing: its transaction is rolled back.
  */
 const meanings: Readonly<Record<string, Meaning>> = {
   "08": { reason: "ConnectionLost" },
@@ -70,7 +70,7 @@ export const stateOf = (cause: unknown): string | undefined => {
   return wrappers.map((name) => stateOf(Reflect.get(cause, name))).find((state) => state !== undefined)
 }
 
-/** An attempt to connect has no outcome that could be unknown. */
+/** The outcome of an attempt to connect is never unknown. */
 const ofConnecting = ({ isMisconfigured, reason, remedy }: Meaning): Meaning =>
   ["ConnectionLost", "Throttled"].includes(reason)
     ? { reason: "ConnectionFailed", remedy, isMisconfigured }

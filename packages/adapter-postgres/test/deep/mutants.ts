@@ -169,7 +169,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "const rows = messages.slice(0, 1).map("
   },
   {
-    name: "sends at once what is sent in a transaction",
+    name: "sends immediately what is sent in a transaction",
     kills: "a message that is sent in a transaction without an ack exists if that is committed",
     file: "internal/broker.ts",
     text: "publishWithin(transaction, messages, store, publisher)",

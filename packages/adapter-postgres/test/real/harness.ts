@@ -1,4 +1,4 @@
-/** The real PostgreSQL, with a harness that reads its tables by a connection of its own. */
+/** The real PostgreSQL, with a harness that reads its tables by a separate connection. */
 import { randomBytes } from "node:crypto"
 import type { Broker as Server } from "@requeue/brokers"
 import { Harness } from "@requeue/conformance"
@@ -25,7 +25,7 @@ const client = (url: string) =>
     (opened) => Effect.promise(() => opened.end())
   )
 
-/** Milliseconds of this machine, which is the server's as well. */
+/** Milliseconds of this machine, which is also the server's. */
 const now = "floor(extract(epoch FROM clock_timestamp()) * 1000)"
 
 export const layer = (server: Server, options: PostgresOptions.Options = {}) =>

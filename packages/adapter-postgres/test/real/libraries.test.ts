@@ -1,6 +1,6 @@
 /**
  * A handler's row, its message and its ack in one transaction of each library: all of them after a commit, none after a rollback.
- * What is no open transaction is refused.
+ * A value that is not an open transaction is refused.
  */
 import { type Broker as Server, start } from "@requeue/brokers"
 import { BrokerError, connect, constant, type Requeue } from "@requeue/core/promise"
@@ -24,7 +24,7 @@ type Run = (transaction: unknown, write: (row: string) => Promise<unknown>) => P
 
 interface Library {
   readonly transaction: (run: Run) => Promise<unknown>
-  /** What runs statements without a transaction. Default: the library has no such value. */
+  /** Runs statements without a transaction. Default: the library has no such value. */
   readonly outside?: unknown
   readonly close: () => Promise<unknown>
 }
@@ -198,7 +198,7 @@ describe.each(Object.entries(libraries))("%s", (_, open) => {
     if (library.outside !== undefined) {
       const { reason, remedy } = await refusal(requeue, library.outside)
       assert.strictEqual(reason, "Unsupported")
-      assert.match(String(remedy), /Pass what your library passes|Begin it before/)
+      assert.match(String(remedy), /Pass the value that your library passes|Begin it before/)
     }
     // The server refuses NUL in a text.
     const aborted = library.transaction(async (transaction, write) => {

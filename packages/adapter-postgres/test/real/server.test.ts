@@ -37,7 +37,7 @@ const client = async (url = server.url): Promise<Client> => {
 
 const fresh = (): string => `server_${++schemas}`
 
-/** Opens a broker. Without a wait, a connection that fails is reported at once. */
+/** Opens a broker. Without a wait, a connection that fails is reported immediately. */
 const open = ({ url = server.url, ...options }: PostgresOptions.Options, waitForBroker = 0): Promise<Requeue> =>
   connect({ url: String(url), ...options }, { adapters: [adapter], logger: false, waitForBroker })
 
@@ -81,7 +81,7 @@ test("after a backup was restored, a delivery from before settles no other messa
   await before.send("orders", "a")
   await until("the first run", () => begun.length === 1)
   const drained = consumer.drain()
-  // As the backup was made before the send, the next message has the same number.
+  // The backup was made before the send, so the next message has the same number.
   await admin.query(`TRUNCATE ${schema}.message RESTART IDENTITY`)
   await consume(after, 1)
   await after.send("orders", "b")
@@ -106,7 +106,7 @@ describe("the schema", () => {
     assert.deepStrictEqual(rows, [{ version: PostgresSchema.version }])
   })
 
-  test("of a newer adapter is refused, and left alone", async () => {
+  test("of a newer adapter is refused, and not changed", async () => {
     const schema = fresh()
     await (await open({ schema })).close()
     await admin.query(`UPDATE ${schema}.version SET version = 99`)

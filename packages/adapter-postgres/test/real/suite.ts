@@ -6,7 +6,7 @@ import * as Capabilities from "../../src/internal/capabilities.ts"
 import type { PostgresOptions } from "../../src/index.ts"
 import { layer } from "./harness.ts"
 
-/** A process that stands still for longer loses its messages. */
+/** A process that stops for longer loses its messages. */
 const lease = 5000
 
 const capabilities = Capabilities.make({ lease })
@@ -31,9 +31,9 @@ interface Part {
   readonly brokers: number
 }
 
-/** The parts of the suite. Each has a server of its own. */
+/** The parts of the suite. Each has a separate server. */
 const parts = {
-  /** Side by side: most of their time, they wait. */
+  /** They run concurrently, because they mostly wait. */
   quiet: {
     isIn: (each) => !isAlone(each),
     runner: { describe: describe.concurrent, test: test.concurrent, afterAll },
@@ -88,7 +88,7 @@ export const registerStore = (server: Server): void => {
   })
 }
 
-/** Registers a part of the suite on a server of its own. */
+/** Registers a part of the suite on a new server. */
 export const register = async (
   part: keyof typeof parts,
   lateness: "judged" | "ignored",

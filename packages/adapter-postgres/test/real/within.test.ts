@@ -1,4 +1,4 @@
-/** Transactions of pg: which values are accepted, and that an open one holds up nothing else. */
+/** Transactions of pg: which values are accepted, and that an open transaction delays no other message. */
 import { type Broker as Server, start } from "@requeue/brokers"
 import { Wait } from "@requeue/conformance"
 import { connect, type Requeue } from "@requeue/core/promise"
@@ -48,7 +48,7 @@ const refusal = async (value: unknown): Promise<string> => {
   return error.message
 }
 
-describe("a value that is no open transaction is refused", () => {
+describe("a value that is not an open transaction is refused", () => {
   test("a connection without BEGIN", async () => {
     assert.match(await refusal(client), /Unsupported: no transaction is open/)
     assert.strictEqual(await ready("orders"), 0)
@@ -84,11 +84,11 @@ describe("a value that is no open transaction is refused", () => {
     const other = new Client(url.href)
     await other.connect()
     await other.query("BEGIN")
-    assert.match(await refusal(other), /of another database/)
+    assert.match(await refusal(other), /in another database/)
     await other.query("ROLLBACK")
     await other.query(PostgresSchema.sql(schema))
     await other.query("BEGIN")
-    assert.match(await refusal(other), /of another database/)
+    assert.match(await refusal(other), /in another database/)
     await other.query("ROLLBACK")
     await other.end()
   })
@@ -125,7 +125,7 @@ describe("an open transaction", () => {
     assert.strictEqual(await ready("new"), 1)
   })
 
-  // With notifications, the commit wakes the consumer; without them, it looks from the start of the queue every second.
+  // With notifications, the commit wakes the consumer; without them, it scans from the start of the queue every second.
   test.each([true, false])(
     "that commits after later messages were consumed is delivered, notify: %s",
     async (notify) => {

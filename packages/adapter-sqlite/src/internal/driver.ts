@@ -14,7 +14,7 @@ export interface Driver {
    * as `file:queue.db` as a URL.
    */
   readonly resolve: (path: string) => string
-  /** Opens or creates a file. Locked files are refused at once: waiting for a lock would block the event loop. */
+  /** Opens or creates a file. Locked files are refused immediately: waiting for a lock would block the event loop. */
   readonly open: (path: string) => Database
   /** Returns the number of the file system's kind, as `statfs` reports it; `undefined` if the folder is missing. */
   readonly fileSystem: (path: string) => number | undefined

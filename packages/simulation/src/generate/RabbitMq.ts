@@ -71,7 +71,7 @@ export const on = (scenario: Scenario): Scenario => {
   const isFull = suited.sendings.some(({ header }) => header !== undefined)
   return {
     ...suited,
-    // A process knows a delay queue that another one makes only after its next look at the policies.
+    // A process uses a delay queue of another process only after it has read the policies again.
     processes: hasPolicy ? suited.processes.slice(0, 1) : suited.processes,
     rabbitmq: {
       ...rabbitmq,

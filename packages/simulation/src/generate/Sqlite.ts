@@ -21,8 +21,8 @@ const sharing = (processes: ReadonlyArray<Process>, clock = processes[0]!.clock)
   processes.map((process) => ({ ...process, clock }))
 
 /**
- * Whether operators take letters. They have true clocks: a process whose clock is ahead would end each of their leases at once, and
- * they would take the letters again and again.
+ * Whether operators take letters. They have true clocks: a process whose clock is ahead would end each of their leases immediately,
+ * and they would take the same letters repeatedly.
  */
 const hasJobs = ({ operations }: Scenario): boolean =>
   operations.some(({ what: { _tag } }) => _tag === "Redrive" || _tag === "Purge" || _tag === "List")

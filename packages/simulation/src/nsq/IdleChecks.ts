@@ -16,7 +16,7 @@ import type { World } from "../world/World.ts"
 /** The usual pauses, in milliseconds. */
 const usual = { turns: 50, requests: 2000, lookups: [12_000, 18_000] } as const
 
-/** Milliseconds that these pauses take while there is nothing to find. */
+/** Milliseconds of these pauses while a check can find nothing. */
 const longest = { turns: 10_000, requests: 600_000, lookups: 300_000 }
 
 /** Milliseconds after a change in which processes ask nsqlookupd as often as usual: it is late, and answers may be lost. */
@@ -24,7 +24,7 @@ const news = 60_000
 
 /** The checks of a world. */
 export interface IdleChecks {
-  /** A program on a clock on which checks pause while there is nothing to find. `isIdle`: no message waits. */
+  /** A program on a clock on which checks pause while they can find nothing. `isIdle`: no message waits. */
   readonly during: <A, E, R>(
     machine: Machine,
     isIdle: () => boolean,

@@ -1,4 +1,4 @@
-/** The settings of a world's nsqd, and of the adapter's options. The laws know them as well. */
+/** The settings of a world's nsqd, and of the adapter's options. The laws use them too. */
 import type { Scenario } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
 
@@ -7,7 +7,7 @@ export interface Settings {
   readonly hasTwoNsqd: boolean
   /** Whether the options name the one nsqd twice, by two of its addresses. */
   readonly hasAlias: boolean
-  /** Whether processes know nsqd from nsqlookupd, and not from their options. */
+  /** Whether processes find nsqd by nsqlookupd instead of their options. */
   readonly usesLookupd: boolean
   /** Whether retries are copies. */
   readonly isExact: boolean

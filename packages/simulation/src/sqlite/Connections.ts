@@ -54,7 +54,7 @@ export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies):
       faults.commit(verb)
       check()
       exec("COMMIT")
-      // The file of an earlier boot is nobody's.
+      // No process uses the file of an earlier boot.
       if (disk.boot() !== boot) return
       if (isSynced) disk.sync()()
       onCommit(of)

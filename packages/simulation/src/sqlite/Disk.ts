@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite"
 
 /** The disk of a world. */
 export interface Disk {
-  /** The path that programs know. */
+  /** The path that programs use. */
   readonly path: string
   /** The number of the boot. */
   readonly boot: () => number
@@ -36,7 +36,7 @@ export interface Disk {
 /** A folder in memory. */
 const memory = fs.existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
-/** The size of what a disk writes at once, in bytes. */
+/** The bytes that a disk writes atomically. */
 const sector = 512
 
 /** The size of the log's header, in bytes. https://www.sqlite.org/walformat.html#the_wal_header */

@@ -22,7 +22,7 @@ interface Query {
   readonly parameters: ReadonlyArray<any> // values of the adapter and of the program
 }
 
-/** Each statement takes time. The transaction has a connection of its own, which ends with it. */
+/** Each statement takes time. The transaction has a separate connection, which ends with it. */
 const asynchronous = (db: DatabaseSync, pause: () => Promise<void>): Transaction => {
   const executeQuery = async ({ parameters, sql }: Query) => {
     await pause()

@@ -17,7 +17,7 @@ export interface Node {
   readonly clock: NsqdClock.NsqdClock
   /** Identity of the nsqd, equal for all its addresses; `undefined` while unknown. */
   identity?: string | undefined
-  /** Another address that once was the same nsqd's; `undefined` for the first one. */
+  /** An earlier known address of the same nsqd; `undefined` for the first one. */
   home?: Node | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The connections of a broker: one for each lane, opened when it is first needed, and opened again whenever it is lost. */
+/** The connections of a broker: one for each lane, opened when it is first needed, and reopened whenever it is lost. */
 import { BrokerError, type Connection, type Timers } from "@requeue/core/port"
 import { Reconnecting } from "@requeue/kit"
 import * as Deferred from "effect/Deferred"
@@ -56,7 +56,7 @@ export const connect = (
 
 const ignored = (promise: () => Promise<unknown>): Effect.Effect<void> => Effect.ignore(Effect.tryPromise(promise))
 
-/** Returns what makes lanes. The broker is down while a lane has lost its connection. */
+/** Returns a function that makes lanes. The broker is down while a lane has lost its connection. */
 export const make = ({ driver, onState, settings, timers }: Dependencies): Connections => {
   const lost = new Set<string>()
   const changed = (name: string, isLost: boolean, error?: BrokerError.BrokerError): void => {

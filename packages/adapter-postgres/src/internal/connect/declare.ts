@@ -1,4 +1,4 @@
-/** Creates queues, outside of any transaction of a program: others would wait for its end. */
+/** Creates queues outside of programs' transactions: other senders would wait for the end of such a transaction. */
 import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Context } from "../toBrokerError.ts"

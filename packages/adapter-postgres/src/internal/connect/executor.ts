@@ -1,15 +1,15 @@
 /**
- * Runs statements in a program's own transaction, which it recognises by its shape: no library is imported.
+ * Runs statements in a program's transaction. It recognises the library by the shape of the value, and imports none.
  *
  * - `pg`: the client, between BEGIN and COMMIT
- * - postgres.js, Drizzle, Kysely, Knex, Prisma: what the library passes to the function of a transaction
+ * - postgres.js, Drizzle, Kysely, Knex, Prisma: the value that the library passes to the transaction's function
  * - Effect's SqlClient: the value of its `transactionService`
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { query, type Row } from "../client.ts"
 
-/** Text and bytes only, because each library writes arrays, numbers and JSON in another way. */
+/** Text and bytes only, because each library writes arrays, numbers and JSON differently. */
 export type Value = string | Buffer
 
 export interface Executor {
@@ -50,7 +50,7 @@ interface SqlConnection {
 const has = (value: unknown, ...methods: ReadonlyArray<string>): boolean =>
   methods.every((method) => Predicate.hasProperty(value, method) && typeof value[method] === "function")
 
-/** A pool, each of whose queries may use another connection, has no `connectionParameters`. */
+/** A pool may run each query on another connection. It has no `connectionParameters`. */
 const isPg = (value: unknown): value is Pg & object =>
   has(value, "query") && Predicate.hasProperty(value, "connectionParameters")
 
@@ -88,7 +88,7 @@ const inner = (value: unknown): unknown => {
     : undefined
 }
 
-/** Returns what runs statements in a transaction; `undefined` for any other value. */
+/** Returns the executor of a transaction; `undefined` for any other value. */
 export const of = (value: unknown): Executor | undefined => {
   const run = runOf(value)
   if (run !== undefined) return { connection: value as object, query: run } // It has methods.

@@ -5,7 +5,7 @@ import type { Lane } from "./lane.ts"
 import * as Gather from "./gather.ts"
 import * as Pace from "./pace.ts"
 
-/** The most leases of one statement. */
+/** Maximum number of leases in one statement. */
 const maxExpired = 1000
 
 interface Expired {
@@ -25,7 +25,7 @@ interface Dependencies {
   readonly wake: (queue: string, from: number) => void
 }
 
-/** Returns what starts it. */
+/** Returns a function that starts the scans. */
 export const make = ({ lane, statements, timeout, timers, wake }: Dependencies): (() => void) => {
   let isStarted = false
   const expire = Gather.make<void, Expired>({

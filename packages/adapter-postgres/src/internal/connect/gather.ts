@@ -1,10 +1,10 @@
-/** Gathers calls into statements: what comes while a statement runs goes into the next one. */
+/** Gathers calls into statements: calls that arrive while a statement runs share the next one. */
 import { BrokerError, type Timers } from "@requeue/core/port"
 import type { Session } from "../client.ts"
 import { type Context, toBrokerError } from "../toBrokerError.ts"
 import type { Lane, Source } from "./lane.ts"
 
-/** Ends a call: with its result, or with the error of what did not happen, or perhaps not. */
+/** Ends a call with its result, or with an error if it failed or its outcome is unknown. */
 export type End<A> = (error: BrokerError.BrokerError | undefined, result?: A) => void
 
 export type Add<I, A> = (item: I, weight: number, context: Context, end: End<A>) => void
@@ -16,7 +16,7 @@ interface Call<I, A> {
   /** Monotonic milliseconds. */
   readonly until: number
   readonly end: End<A>
-  /** Whether it runs without others, because they failed together. */
+  /** Whether it runs alone, because it failed together with other calls. */
   readonly isAlone: boolean
 }
 
@@ -25,7 +25,7 @@ interface Options<I, A> {
   readonly timers: Timers.Timers
   /** Milliseconds that a call waits for a connection, and then for an answer. */
   readonly timeout: number
-  /** The most weight of one statement. Default: one call. */
+  /** Maximum weight of one statement. Default: one call. */
   readonly maxWeight?: number | undefined
   /** Whether calls whose connection was lost are repeated. Default: false, because they may have happened. */
   readonly isRepeatable?: boolean | undefined
@@ -33,7 +33,7 @@ interface Options<I, A> {
   readonly run: (session: Session, items: ReadonlyArray<I>) => Promise<ReadonlyArray<A>>
 }
 
-/** Whether one call may be the reason why all failed: nothing happened, and alone the others succeed. */
+/** Whether one call may have made all fail: nothing happened, and the others may succeed alone. */
 const isDivisible = ({ reason }: BrokerError.BrokerError): boolean =>
   !["ConnectionFailed", "ConnectionLost", "Timeout", "Throttled"].includes(reason)
 
@@ -45,7 +45,7 @@ const timedOut = (timeout: number): BrokerError.BrokerError =>
     detail: `no answer within ${timeout} ms`
   })
 
-/** Runs a promise for a limited time, and then breaks its connection: the answer could come for another call. */
+/** Limits the time of a promise. Then it breaks the connection: the late answer could be taken for that of another call. */
 export const limited = <A>(
   promise: Promise<A>,
   session: Session,
@@ -59,7 +59,7 @@ export const limited = <A>(
     promise.then(resolve, reject).finally(() => timers.cancel(timer))
   })
 
-/** Returns what adds a call. */
+/** Returns a function that adds calls. */
 export const make = <I, A>({
   isRepeatable = false,
   lane,

@@ -1,13 +1,13 @@
 /**
- * A connection that does one thing after the other, for sources whose work would otherwise wait for each other's: sends, settlements,
- * claims and inspections have a lane each.
+ * A connection that does one thing after the other. Sends, settlements, claims and inspections have a lane each, so they do not wait
+ * for each other.
  */
 import { BrokerError, type Timers } from "@requeue/core/port"
 import type { Session } from "../client.ts"
 
 /** Gathers work for a lane. */
 export interface Source {
-  /** Until when the first of its work waits, in monotonic milliseconds; `undefined`: it has none. */
+  /** When its first work expires, in monotonic milliseconds; `undefined`: it has no work. */
   readonly until: () => number | undefined
   /** Does work on a connection. It does not reject. */
   readonly run: (session: Session) => Promise<void>

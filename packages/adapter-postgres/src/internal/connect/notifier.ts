@@ -1,5 +1,5 @@
 /**
- * Wakes the consumers of other processes by NOTIFY. All that one turn of the event loop has to say is one statement of its own: a
+ * Wakes the consumers of other processes by NOTIFY. The notifications of one turn of the event loop are a separate statement: a
  * transaction that notifies holds a lock of the whole server until its commit is on the disk, and sends would wait for each other.
  */
 import type { Timers } from "@requeue/core/port"
@@ -17,14 +17,14 @@ export type News = readonly [queue: string, from: number]
 
 interface Notifier {
   readonly notify: (news: News) => void
-  /** Starts to wake this process' consumers when others notify. */
+  /** Starts to wake this process' consumers when other processes notify. */
   readonly listen: () => void
 }
 
 /** The longest payload that PostgreSQL accepts is 7,999 bytes. */
 const maxBytes = 7900
 
-/** Splits news into payloads. Of each queue, the earliest counts. A queue whose name is too long is left out: polling finds it. */
+/** Splits wake-ups into payloads. Of each queue, the earliest counts. A queue with too long a name is left out: its consumers poll. */
 export const payloads = (news: ReadonlyArray<News>): ReadonlyArray<string> => {
   const first = new Map<string, number>()
   for (const [queue, from] of news) first.set(queue, Math.min(from, first.get(queue) ?? from))

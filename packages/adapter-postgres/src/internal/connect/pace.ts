@@ -1,6 +1,6 @@
 /**
- * The pace of scans that pass the dead rows of a table. A transaction that stays open keeps the rows that were removed since it began,
- * so such a scan may become slow: it then takes place less often.
+ * The pace of scans that pass dead rows. A transaction that stays open keeps the rows that were removed since it began, and scans
+ * become slow: they then run less often.
  */
 
 /** The shortest pause, in milliseconds. */
@@ -9,7 +9,7 @@ export const shortest = 1000
 /** The longest. */
 const longest = 10_000
 
-/** How many times as long as a scan its pause is. */
+/** The ratio of a pause to its scan. */
 const factor = 5
 
 /** Returns the pause after a scan. Both are in milliseconds. */

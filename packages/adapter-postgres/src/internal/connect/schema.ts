@@ -9,7 +9,7 @@ import { errors } from "../toBrokerError.ts"
 /** A schema with the tables of this adapter. */
 export interface Checked {
   readonly version: number
-  /** Differs from that of any other schema, also of one with the same name that was there before. */
+  /** Unique, also among earlier schemas of the same name. */
   readonly id: string
 }
 
@@ -39,7 +39,7 @@ const tooOld = (schema: string, found: Checked | undefined): BrokerError.BrokerE
     "Run requeue create with a role that may create tables, or run the SQL of PostgresSchema.sql()"
   )
 
-/** Creates or migrates the tables in one transaction. Of several processes, one does it, and the others wait. */
+/** Creates or migrates the tables in one transaction. One of several processes does it, and the others wait. */
 const migrate = async (session: Session, statements: Statements, schema: string): Promise<Checked> => {
   await session.run("BEGIN")
   try {
@@ -57,7 +57,7 @@ const migrate = async (session: Session, statements: Statements, schema: string)
   }
 }
 
-/** Returns the schema, or fails if it is missing and must not be created, or is that of another version. */
+/** Returns the schema, or fails if it is missing and must not be created, or has another version. */
 export const check = async (
   session: Session,
   statements: Statements,

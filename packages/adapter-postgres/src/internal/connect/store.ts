@@ -39,7 +39,7 @@ export interface Store {
   /** Wakes the consumers of a queue in all processes. `from` is when its first message is due. */
   readonly wake: (queue: string, from: number) => void
   readonly onWake: Wakeups.Wakeups<Wake>["add"]
-  /** Begins what consumers need: it listens, and ends leases. */
+  /** Starts to listen and to end leases, which consumers need. */
   readonly serve: () => void
   /** Runs a call on the lane for operators, which may take long. */
   readonly read: <A>(
@@ -48,7 +48,7 @@ export interface Store {
   ) => Effect.Effect<A, BrokerError.BrokerError>
   /** Names the database, its server and the schema. */
   readonly identity: Effect.Effect<string, BrokerError.BrokerError>
-  /** Connections and transactions of the program that are of this database. */
+  /** Connections and transactions of the program that use this database. */
   readonly checked: WeakSet<object>
 }
 

@@ -1,4 +1,4 @@
-/** Opens a program's own transaction for statements of the adapter, after it has made sure that the transaction is one of this database. */
+/** Opens a program's transaction for the adapter's statements, after it has checked that the transaction is in this database. */
 import { type BrokerError, OptionKind } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Row } from "../client.ts"
@@ -16,7 +16,7 @@ const unknown = (context: Context, value: unknown): BrokerError.BrokerError =>
   errors.notTransaction(
     context,
     `expected a transaction of pg, postgres.js, Drizzle, Kysely, Knex, Prisma or Effect's SqlClient, got ${OptionKind.show(value)}`,
-    "Pass what your library passes to the function of a transaction, or the client of pg on which BEGIN was run"
+    "Pass the value that your library passes to the transaction's function, or the client of pg on which you ran BEGIN"
   )
 
 const ended = (context: Context, cause: unknown): BrokerError.BrokerError =>
@@ -33,7 +33,7 @@ const aborted = (context: Context, cause: unknown): BrokerError.BrokerError =>
 const elsewhere = (context: Context, cause?: unknown): BrokerError.BrokerError =>
   errors.notTransaction(
     context,
-    "the transaction is of another database than the queues",
+    "the transaction is in another database than the queues",
     "Pass a connection to the database of the broker's URL",
     cause
   )
@@ -55,8 +55,8 @@ const refusal = (context: Context, cause: unknown): BrokerError.BrokerError => {
 }
 
 /**
- * Returns what runs statements in a transaction. It locks the table as the statements after it do: the server refuses that outside of
- * a transaction.
+ * Returns the executor of a transaction. It takes the same lock of the table as later statements: the server refuses that outside of a
+ * transaction.
  */
 export const open = (
   transaction: unknown,

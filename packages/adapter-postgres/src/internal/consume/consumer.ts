@@ -1,4 +1,4 @@
-/** A consumer: leases messages while it has credit, and sleeps until there can be more. MUST 5 and 8. */
+/** A consumer: leases messages while it has credit, and sleeps until more may be ready. MUST 5 and 8. */
 import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
 import { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
@@ -6,7 +6,7 @@ import type { Store } from "../connect/store.ts"
 import * as Cursor from "./cursor.ts"
 import { deliver, type Receipt } from "./receipt.ts"
 
-/** The most messages of one claim. */
+/** Maximum number of messages in one claim. */
 const maxClaim = 100
 
 export interface Consumer {
@@ -34,7 +34,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   let isOpen = true
   let onClosed = (): void => undefined
   let isClaiming = false
-  /** Whether more may have come since the running claim began. */
+  /** Whether messages may have become ready since the running claim began. */
   let isStale = false
   let timer: Timers.Timer | undefined
   /** No lease of a held delivery ends before, in monotonic milliseconds. */
@@ -106,7 +106,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       accept(rows, began + settings.lease)
       if (!isOpen) return onClosed()
       if (error !== undefined) return sleep(Number.POSITIVE_INFINITY)
-      // Without credit, the end of a lease gives some.
+      // Without credit, the end of a lease frees some.
       sleep(Number.POSITIVE_INFINITY)
       if (rows.length === wanted || isStale) return wake()
       isClaiming = true

@@ -1,9 +1,9 @@
 /**
- * Where the next claim begins: after the last message that was claimed. In front of it, the index has the entries of removed messages,
- * and while any transaction of the server stays open, those that were removed since it began are read again by each scan.
+ * Where the next claim begins: after the last message that was claimed. Before it, the index has entries of removed messages.
+ * While a transaction of the server stays open, each scan reads the entries again that were removed since the transaction began.
  *
- * A message may come before the cursor: its transaction committed late, its lease ended, or another process returned it. The process that
- * did so lowers the cursors of the others, and every second a claim begins at the start.
+ * A message may be before the cursor: its transaction committed late, its lease ended, or another process returned it. The
+ * process that made it ready lowers the cursors of the others, and every second a claim begins at the start.
  */
 import type { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
@@ -28,7 +28,7 @@ export const make = (): Cursor => {
   let dueAt = Number.NEGATIVE_INFINITY
   /** When the running claim began, if at the start. */
   let began: number | undefined
-  /** The lowest that the cursor was set to since the running claim began, which perhaps does not see the message. */
+  /** The lowest position since the running claim began: that claim may not see the message. */
   let lowest = Number.POSITIVE_INFINITY
   return {
     start: (now) => {

@@ -1,4 +1,4 @@
-/** Renews leases. A lease that could not be renewed goes on: the next call tries again. */
+/** Renews leases. If a lease could not be renewed, the next call tries again. */
 import { Broker, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"

@@ -8,7 +8,7 @@ export interface Receipt extends SqlMessage.Handle, SqlMessage.Position {
   readonly copy: string
   /** When its lease ends at the earliest, in monotonic milliseconds. */
   until: number
-  /** Whether the core got the delivery, which otherwise does not count. */
+  /** Whether the core received the delivery; otherwise the delivery does not count. */
   isSeen: boolean
   /** Whether a settlement is under way, or has ended. */
   isTaken: boolean

@@ -11,7 +11,7 @@ import * as Consumer from "./consumer.ts"
 import { extend } from "./extend.ts"
 import { identify, receiptOf } from "./receipt.ts"
 
-/** Returns what a consumer holds to the queue. After an error, the leases end. */
+/** Returns the messages of a consumer to the queue. After an error, the leases end. */
 const giveBack = ({ held }: Consumer.Consumer, queue: string, { wake }: Store, changes: Changes): Effect.Effect<void> =>
   Effect.forEach(
     [...held],

@@ -8,7 +8,7 @@ import type { Changes } from "../settle/changes.ts"
 import type { Statements } from "../statements.ts"
 import { open } from "./browse.ts"
 
-/** The most messages of one statement. */
+/** Maximum number of messages in one statement. */
 const maxPurge = 1000
 
 const countsOf = async (session: Session, queue: string, statements: Statements) => {
@@ -32,7 +32,7 @@ const backlogOf = async (session: Session, queue: string, { now, statements }: S
   }
 }
 
-/** Removes messages in several statements, none of which takes long. */
+/** Removes messages in several short statements. */
 const purge = (queue: string, store: Store): Effect.Effect<number, BrokerError.BrokerError> =>
   Effect.flatMap(
     store.read({ operation: "purge", queue }, async (session) => {

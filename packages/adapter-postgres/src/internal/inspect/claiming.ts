@@ -15,7 +15,10 @@ type Claim = (
 /** Before all messages. */
 export const beginning = { at: 0, seq: 0 }
 
-/** Returns what claims messages of a queue. The next claim, or the end of the scope, returns those of a claim without an answer. */
+/**
+ * Returns a function that claims messages of a queue. After a claim without an answer, the next claim or the end of the scope returns
+ * that claim's messages to the queue.
+ */
 export const open = (
   queue: string,
   { read, settings, statements, wake }: Store

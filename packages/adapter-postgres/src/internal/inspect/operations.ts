@@ -1,4 +1,4 @@
-/** A queue's plan for operators: shown, compared with the database, and created. */
+/** A queue's plan for operators: shows it, compares it with the database, and creates it. */
 import { type Adapter, type BrokerError, Plan, RetryPolicy, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -24,7 +24,7 @@ const plan = (request: Adapter.PlanRequest, { schema }: Settings): Plan.Plan => 
   notes: ["queues are made on first use"]
 })
 
-/** Runs a call on a connection of its own. */
+/** Runs a call on a separate connection. */
 const using = <A>(
   settings: Settings,
   operation: string,

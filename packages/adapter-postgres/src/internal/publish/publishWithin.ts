@@ -1,4 +1,4 @@
-/** Publishes in a program's own transaction. */
+/** Publishes in a program's transaction. */
 import type { BrokerError, Outgoing } from "@requeue/core/port"
 import { SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"

@@ -6,11 +6,11 @@ import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
 import { errors } from "../toBrokerError.ts"
 
-/** The most bytes of bodies in one statement, unless a single body is larger. A message counts as a KiB at least. */
+/** Maximum bytes of bodies in one statement, unless one body is larger. Each message counts as at least 1 KiB. */
 const maxWeight = 2 ** 20
 const minWeight = 2 ** 10
 
-/** The most characters of a queue's name: it is part of a key of an index, which has at most 2,700 bytes. */
+/** Maximum characters of a queue's name: it is part of an index key, which has at most 2,700 bytes. */
 const maxName = 512
 
 /** Returns why a message cannot be stored. */

@@ -1,4 +1,4 @@
-/** Acks in a program's own transaction: a fenced delete. */
+/** Acks in a program's transaction: a fenced delete. */
 import type { Broker } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Store } from "../connect/store.ts"

@@ -8,8 +8,8 @@ import { handles } from "../rows.ts"
 import { type Context, errors, locked, stateOf } from "../toBrokerError.ts"
 
 /**
- * When a changed message is due, in epoch milliseconds of the server, and 0 of one that was removed. `locked`: another transaction has it, and nothing happened.
- * `lost`: the delivery no longer holds it.
+ * When a changed message is due, in epoch milliseconds of the server; 0 for a removed one. `locked`: another transaction has it, and
+ * nothing happened. `lost`: the delivery no longer holds it.
  */
 export type Outcome = number | "locked" | "lost"
 
@@ -30,10 +30,10 @@ export interface Changes {
   readonly removeDelayed: Add<SqlMessage.Handle, Outcome>
 }
 
-/** The most messages of one statement. */
+/** Maximum number of messages in one statement. */
 const maxChange = 500
 
-/** The SQLSTATE of a lock that another transaction has for too long. */
+/** The SQLSTATE of a lock that another transaction holds for too long. */
 const lockNotAvailable = "55P03"
 
 const outcomes = (rows: ReadonlyArray<Row>): ReadonlyArray<Outcome> =>

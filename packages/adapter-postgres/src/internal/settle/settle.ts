@@ -8,7 +8,7 @@ import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { errors } from "../toBrokerError.ts"
 import { type Changes, type Outcome, problemOf } from "./changes.ts"
 
-/** How long a settlement waits before it looks again whether the message is still locked, in milliseconds. */
+/** Milliseconds until a settlement checks again whether the message is locked. */
 const lockedPause = 50
 
 /** Returns the `settle` of a consumer. */

@@ -34,8 +34,8 @@ export const unlocked = <A>(
 /** An open file. */
 export interface File {
   /**
-   * Returns the connection, or why there is none. With `isSure`, it is one to the file that has the path now; else to one that had
-   * it a moment ago.
+   * Returns the connection, or the error if the file is not open. With `isSure`, the connection is to the file that has the path now;
+   * otherwise to the file that had it a moment ago.
    */
   readonly current: (isSure: boolean) => Connection | BrokerError.BrokerError
   /** Closes the file, and opens it again after a pause. */
