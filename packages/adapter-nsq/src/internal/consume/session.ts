@@ -2,7 +2,7 @@
 import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../driver.ts"
-import type { Node } from "../connect/nodes.ts"
+import { homeOf, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
@@ -22,6 +22,9 @@ export interface Session extends SettlingSession {
   readonly end: () => void
   /** Reports its deliveries as lost, and leaves the credit: they no longer count. */
   readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
+  /** Whether it has the messages of this session, because its connection leads to the same nsqd by another address. */
+  readonly isTwinOf: (session: SettlingSession) => boolean
+  readonly replace: Held.Held["replace"]
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
   /**
@@ -95,6 +98,8 @@ interface SessionOptions {
   /** Done when the connection has closed. */
   readonly gone: Deferred.Deferred<void>
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
+  /** All sessions of the subscription. */
+  readonly sessions: ReadonlySet<Session>
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   readonly onDelivery: (delivery: Delivery.Delivery) => void
@@ -126,7 +131,8 @@ class Received implements Delivery.Delivery {
 }
 
 /** Makes a session on an open connection. */
-export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
+export const make = (options: SessionOptions): Session => {
+  const { connection, decode, elapsed, gone, node, onDelivery, sessions, topic } = options
   const { identity } = connection
   const { flush, write } = makeWriter(connection)
   let isOpen = true
@@ -134,6 +140,10 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
   let membership: Membership | undefined
   const answers = makeAnswers()
   const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
+
+  /** Ends earlier deliveries of a message on other connections: the core has this one in their place, unless it is too old. */
+  const isReplaced = (id: string, deliveries: number): boolean =>
+    [...sessions].filter((each) => each.isTwinOf(session)).some((twin) => twin.replace(id, deliveries))
 
   const session: Session = {
     node,
@@ -176,11 +186,14 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       onReconnect((delivery) => receiptOf(delivery).session === session)
       membership?.leave()
     },
+    isTwinOf: (other) => other !== session && other.topic === topic && homeOf(other.node) === homeOf(node),
+    replace: held.replace,
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
       const { attempts: deliveries, id } = frame
       if (isClosing) return write(`REQ ${id} 0\n`, ignore)
+      if (deliveries > 1 && isReplaced(id, deliveries)) return
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
