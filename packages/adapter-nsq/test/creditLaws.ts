@@ -210,6 +210,7 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
         connection: connectionOf(() => session === own.session),
         gone: Deferred.makeUnsafe(),
         elapsed: () => process.now,
+        sessions: new Set(),
         decode: ({ attempts, body }) => ({ body, headers: {}, attempts, metadata, nonce: undefined }),
         isFinished: () => false,
         onDelivery: (delivery) => {

@@ -58,6 +58,7 @@ const open = (publish: Publish) =>
       connection,
       gone: Deferred.makeUnsafe(),
       elapsed: timers.now,
+      sessions: new Set(),
       decode: ({ attempts, body }) => ({
         body,
         headers: {},

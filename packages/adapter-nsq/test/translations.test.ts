@@ -4,6 +4,7 @@ import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as fc from "fast-check"
 import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
+import type { Node } from "../src/internal/connect/nodes.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
 import { closedText, refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
@@ -529,6 +530,17 @@ describe("what is to come again", () => {
       assert.isFalse(remembered.isFinished(other))
     }
     assert.isTrue(remembered.isFinished(receipt("a")))
+  })
+
+  it("is that of another address of the same nsqd, also if this was learned since", () => {
+    const remembered = Remembered.make()
+    const alias: Node = { ...node, name: "localhost:4150", identity: undefined }
+    remembered.requeued(receipt("a", { node: alias }), 1)
+    remembered.finished(receipt("a", { node: alias }))
+    assert.isFalse(remembered.isFinished(receipt("a")))
+    alias.home = node
+    assert.isTrue(remembered.isFinished(receipt("a")))
+    assert.deepStrictEqual([remembered.takeDue(receipt("a")), remembered.takeDue(receipt("a"))], [1, undefined])
   })
 
   it("has a name of its own, in each topic of each nsqd", () => {

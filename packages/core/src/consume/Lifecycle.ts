@@ -90,7 +90,7 @@ export type Event =
   | { readonly _tag: "DecodingStarted" | "DecodingEnded" | "Started" }
   /** The handler acks it in a transaction. */
   | { readonly _tag: "Enlisted" }
-  /** The adapter has refused the ack in the transaction. */
+  /** The adapter has refused the ack in the transaction, perhaps after the run. */
   | { readonly _tag: "Refused" }
   /** The handler run has ended, or the delivery needs no run. */
   | { readonly _tag: "Concluded"; readonly settlement: Settlement.Settlement }
@@ -159,7 +159,7 @@ export const states: { readonly [E in Event["_tag"]]: ReadonlyArray<State["_tag"
   DecodingEnded: ["Decoding"],
   Started: ["Waiting"],
   Enlisted: ["Running"],
-  Refused: ["Running"],
+  Refused: ["Running", "Decided", "Settling", "Held", "Kept"],
   Concluded: ["Waiting", "Running"],
   Repeated: ["Waiting"],
   Denied: ["Decided"],

@@ -31,10 +31,11 @@ const verdictsOf = ({ transaction }: Lifecycle.History): ReadonlyArray<Lifecycle
     .filter(({ _tag }) => transaction === undefined || _tag !== "Ack")
     .map((settlement) => ({ _tag: "Concluded", settlement }))
 
-const transactionOf = ({ transaction }: Lifecycle.History): ReadonlyArray<Lifecycle.Event> => {
-  if (transaction === undefined) return [{ _tag: "Enlisted" }]
-  return transaction === "enlisted" ? [{ _tag: "Refused" }] : []
-}
+const refusalOf = ({ transaction }: Lifecycle.History): ReadonlyArray<Lifecycle.Event> =>
+  transaction === "enlisted" ? [{ _tag: "Refused" }] : []
+
+const transactionOf = (history: Lifecycle.History): ReadonlyArray<Lifecycle.Event> =>
+  history.transaction === undefined ? [{ _tag: "Enlisted" }] : refusalOf(history)
 
 /** The events that can happen next. A message with a prior decision runs no handler: the engine repeats the decision. */
 const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lifecycle.Event | "Deliver"> => {
@@ -63,19 +64,25 @@ const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lif
       return [...always, ...verdictsOf(history), ...transactionOf(history)]
     case "Decided":
       // The budget denies dead letters only.
-      return [...always, { _tag: "Sent" }, ...(isLetter(state.decision) ? [{ _tag: "Denied" } as const] : [])]
+      return [
+        ...always,
+        ...refusalOf(history),
+        { _tag: "Sent" },
+        ...(isLetter(state.decision) ? [{ _tag: "Denied" } as const] : [])
+      ]
     case "Settling":
       return [
         ...always,
+        ...refusalOf(history),
         { _tag: "Taken" },
         ...(["lost", "transient", "rejected"] as const).map((fate) => ({ _tag: "Failed", fate }) as const),
         { _tag: "Failed", fate: "rejected", smaller: false },
         ...(typeof history.redelivery === "object" ? [{ _tag: "RedeliveryLost" } as const] : [])
       ]
     case "Held":
-      return [...always, { _tag: "Resumed" }]
+      return [...always, ...refusalOf(history), { _tag: "Resumed" }]
     default:
-      return [...always, { _tag: "Resumed" }, { _tag: "Stopped" }]
+      return [...always, ...refusalOf(history), { _tag: "Resumed" }, { _tag: "Stopped" }]
   }
 }
 

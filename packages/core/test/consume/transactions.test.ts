@@ -124,6 +124,25 @@ describe("a message that is acked in a transaction", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("is not committed when the adapter refuses its ack after the run", () => {
+    const { broker, calls, start, told } = starting()
+    broker.faults.latency = 100
+    broker.faults.settle = () => lost
+    const refused = Effect.fail(broker.errorOf("within", "LeaseLost"))
+    broker.faults.ackWithin = () => Effect.delay(refused, 50)
+    return Effect.gen(function* () {
+      yield* start((message) => void message.within(tx).catch(() => {}))
+      broker.deliver("a")
+      yield* TestClock.adjust(101)
+      assert.notInclude(told(), "Succeeded")
+      broker.faults.latency = 0
+      broker.faults.settle = () => undefined
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(calls(), ["within a", "a:Retry", "a:Retry"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("may be committed when the answer to its ack was lost", () => {
     const { broker, start, told } = starting()
     broker.faults.settle = () => lost

@@ -1,5 +1,7 @@
 /** The books of a sweep: how many of the letters that wait are those that were there when the work began. */
 import { assert, it } from "@effect/vitest"
+import type { Delivery } from "@requeue/core"
+import { Metadata } from "@requeue/core/port"
 import * as fc from "fast-check"
 import * as Books from "../../src/dead-letters/internal/sweepStats.ts"
 
@@ -50,4 +52,12 @@ it("letters that the browser holds, and that were not decided on, are with no ot
   for (let n = 0; n < 4; n++) books.decide()
   books.end({ ready: 0, held: 0 }, 6)
   assert.deepInclude(books.summary(), { queued: 10, held: 0 })
+})
+
+it("a letter that is removed twice counts once", () => {
+  const books = Books.make(2, Number.POSITIVE_INFINITY, 0, undefined, ({ metadata }) => metadata.id)
+  const letter = { metadata: Metadata.make("a", 0) } as Delivery.Delivery
+  books.leaves(letter)
+  for (let n = 0; n < 2; n++) books.remove(letter)
+  assert.deepInclude(books.summary(), { removed: 1, unremoved: 0 })
 })

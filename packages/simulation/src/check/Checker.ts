@@ -19,7 +19,7 @@ import { defects } from "./laws/defects.ts"
 import { doubleRun } from "./laws/doubleRun.ts"
 import { durability } from "./laws/durability.ts"
 import { drain } from "./laws/drain.ts"
-import { early } from "./laws/early.ts"
+import { early, earlyAgain } from "./laws/early.ts"
 import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
 import { late } from "./laws/late.ts"
@@ -58,6 +58,7 @@ const laws: ReadonlyArray<Law> = [
   doubleRun,
   lost,
   early,
+  earlyAgain,
   late,
   attempts,
   unseen,
@@ -80,7 +81,16 @@ const laws: ReadonlyArray<Law> = [
 ]
 
 /** The laws of what a process recognises when it is redelivered. */
-const ofNames: ReadonlySet<Law> = new Set([books, precedence, repeated, redelivered, doubleRun, attempts, unseen])
+const ofNames: ReadonlySet<Law> = new Set([
+  books,
+  precedence,
+  repeated,
+  redelivered,
+  doubleRun,
+  earlyAgain,
+  attempts,
+  unseen
+])
 
 /** Returns all violations of a history, in order of time. Empty: it conforms to the design. */
 export const check = (scenario: Scenario, history: History): ReadonlyArray<Violation> => {

@@ -12,6 +12,8 @@ export interface Held {
   readonly extend: (receipt: Receipt) => boolean
   /** Holds a new delivery; `false` if it replaces an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
+  /** Removes the delivery of a message that has been redelivered. Returns whether a later one than `deliveries` is held. */
+  readonly replace: (id: string, deliveries: number) => boolean
   /** Ends the lease of a message's delivery; `false` if none is held. */
   readonly lose: (id: string) => boolean
   /** Removes all deliveries without calling `onLost`, and returns their ids. */
@@ -62,6 +64,13 @@ export const make = (env: {
       const isNew = !receipts.has(receipt.id)
       receipts.set(receipt.id, receipt)
       return isNew
+    },
+    replace: (id, deliveries) => {
+      const receipt = receipts.get(id)
+      if (receipt === undefined || receipt.deliveries > deliveries) return receipt !== undefined
+      receipts.delete(id)
+      onLost()
+      return false
     },
     lose: (id) => {
       const receipt = receipts.get(id)

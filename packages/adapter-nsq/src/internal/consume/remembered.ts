@@ -11,7 +11,7 @@ import { homeOf, isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** The messages of one topic on one nsqd, where ids are unique. A copy in another topic may have its original's id. */
+/** The messages of one topic at one address of an nsqd, where ids are unique. A copy in another topic may have its original's id. */
 interface Messages {
   /** When requeued messages are due, in monotonic milliseconds. */
   readonly due: BoundedMap.BoundedMap<number>
@@ -37,9 +37,8 @@ const limits = { requeued: 100_000, finished: 20_000 }
 export const make = (limit = limits.requeued): Remembered => {
   const known = new Map<Queue, Map<Node, Messages>>()
 
-  const messagesOf = ({ session }: Source): Messages => {
-    const { topic } = session
-    const node = homeOf(session.node)
+  /** The messages that arrived at this address. */
+  const messagesOf = ({ session: { node, topic } }: Source): Messages => {
     const found = known.get(topic)?.get(node)
     if (found !== undefined) return found
     const made = { due: BoundedMap.make<number>(limit), finished: BoundedMap.make<true>(limits.finished) }
@@ -47,17 +46,24 @@ export const make = (limit = limits.requeued): Remembered => {
     return made
   }
 
+  /** Returns the messages in which a source is: of its nsqd at any address, which may have been learned since. */
+  const find = ({ id, session: { node, topic } }: Source, part: keyof Messages): Messages | undefined => {
+    for (const [other, messages] of known.get(topic) ?? []) {
+      if (messages[part].has(id) && homeOf(other) === homeOf(node)) return messages
+    }
+    return undefined
+  }
+
   return {
     requeued: (source, due) => messagesOf(source).due.set(source.id, due),
     takeDue: (source) => {
-      const { due } = messagesOf(source)
-      if (due.isEmpty()) return undefined
-      const at = due.get(source.id)
-      due.delete(source.id)
+      const due = find(source, "due")?.due
+      const at = due?.get(source.id)
+      due?.delete(source.id)
       return at
     },
     finished: (source) => messagesOf(source).finished.set(source.id, true),
-    isFinished: (source) => messagesOf(source).finished.has(source.id)
+    isFinished: (source) => find(source, "finished") !== undefined
   }
 }
 

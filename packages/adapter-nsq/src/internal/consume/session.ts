@@ -2,7 +2,7 @@
 import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../driver.ts"
-import type { Node } from "../connect/nodes.ts"
+import { homeOf, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
@@ -22,6 +22,9 @@ export interface Session extends SettlingSession {
   readonly end: () => void
   /** Reports its deliveries as lost, and leaves the credit: they no longer count. */
   readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
+  /** Whether it has the messages of this session, because its connection leads to the same nsqd by another address. */
+  readonly isTwinOf: (session: SettlingSession) => boolean
+  readonly replace: Held.Held["replace"]
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
   /**
@@ -97,6 +100,8 @@ interface SessionOptions {
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   /** Whether a redelivered message is finished: nsqd did not read its `FIN`. */
   readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
+  /** All sessions of the subscription. */
+  readonly sessions: ReadonlySet<Session>
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   readonly onDelivery: (delivery: Delivery.Delivery) => void
@@ -130,7 +135,7 @@ class Received implements Delivery.Delivery {
 /** Makes a session on an open connection. */
 // Long, because its functions share the connection.
 export const make = (options: SessionOptions): Session => {
-  const { connection, decode, elapsed, gone, isFinished, node, onDelivery, topic } = options
+  const { connection, decode, elapsed, gone, isFinished, node, onDelivery, sessions, topic } = options
   const { identity } = connection
   const { flush, write } = makeWriter(connection)
   let isOpen = true
@@ -141,6 +146,10 @@ export const make = (options: SessionOptions): Session => {
 
   /** Requeues a message at its end, unless it is finished: it would run again. */
   const giveBack = (id: string): void => write(isFinished({ id, session }) ? `FIN ${id}\n` : `REQ ${id} 0\n`, ignore)
+
+  /** Ends earlier deliveries of a message on other connections: the core has this one in their place, unless it is too old. */
+  const isReplaced = (id: string, deliveries: number): boolean =>
+    [...sessions].filter((each) => each.isTwinOf(session)).some((twin) => twin.replace(id, deliveries))
 
   const session: Session = {
     node,
@@ -183,11 +192,14 @@ export const make = (options: SessionOptions): Session => {
       onReconnect((delivery) => receiptOf(delivery).session === session)
       membership?.leave()
     },
+    isTwinOf: (other) => other !== session && other.topic === topic && homeOf(other.node) === homeOf(node),
+    replace: held.replace,
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
       const { attempts: deliveries, id } = frame
       if (isClosing) return giveBack(id)
+      if (deliveries > 1 && isReplaced(id, deliveries)) return
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout

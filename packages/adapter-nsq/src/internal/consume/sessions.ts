@@ -37,6 +37,8 @@ export interface Subscriber {
   /** Counts the open connections of the subscription. */
   readonly connectionCount: ConnectionCount
   readonly credit: Credit
+  /** The sessions that may have deliveries. */
+  readonly sessions: Set<Session.Session>
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
   readonly onDelivery: (delivery: Delivery.Delivery) => void
@@ -67,7 +69,7 @@ const closeTimeout = Duration.seconds(1)
 
 /** Opens a connection with a session. */
 export const connect = (
-  subscriber: Pick<Subscriber, "queue" | "decode" | "isFinished" | "onDelivery" | "onRefused">,
+  subscriber: Pick<Subscriber, "queue" | "sessions" | "decode" | "isFinished" | "onDelivery" | "onRefused">,
   { driver, elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
   { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
@@ -157,7 +159,11 @@ export const open = (
     let isEnding = false
 
     /** Ends the deliveries of the last session: they can no longer be settled. */
-    const forgetLast = (): void => last?.forget(subscriber.onReconnect)
+    const forgetLast = (): void => {
+      if (last === undefined) return
+      subscriber.sessions.delete(last)
+      last.forget(subscriber.onReconnect)
+    }
     const opened = Connection.make<Session.Session>(dependencies.settings, subscriber.connectionCount, {
       connect: Effect.suspend(() =>
         isEnding || !mayConnect()
@@ -169,6 +175,7 @@ export const open = (
         if (session === undefined) return
         forgetLast()
         last = session
+        subscriber.sessions.add(session)
         session.begin(subscriber.credit)
       }
     })

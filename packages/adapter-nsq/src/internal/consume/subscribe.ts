@@ -67,6 +67,7 @@ export const subscribe = (
         queue,
         connectionCount,
         credit,
+        sessions: new Set(),
         decode: (frame, session) => {
           const [wall, monotonic] = [now(), elapsed()]
           const due = remembered.takeDue({ session, id: frame.id })

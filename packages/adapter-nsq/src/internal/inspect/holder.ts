@@ -58,6 +58,7 @@ export const open = (queue: string, { node, queue: topic }: Place, env: HolderDe
     const refusals: Holder["refusals"] = new WeakMap()
     const subscriber: Parameters<typeof Sessions.connect>[0] = {
       queue,
+      sessions: new Set(),
       decode: (frame) => toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined }),
       isFinished: () => false,
       onDelivery: (delivery) => {

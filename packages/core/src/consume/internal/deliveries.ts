@@ -149,8 +149,8 @@ class InFlight implements Deliveries {
     this.#transactions = Transactions.make({
       ...dependencies,
       signalOf: (item, verdict, failure) => this.#signalOf(item, verdict, failure),
-      // A handler that does not await the answer may have ended.
-      onChange: (item, tag) => item.state._tag === "Running" && this.#advance(item, { _tag: tag })
+      // A handler that does not await the answer may have ended, and so may the delivery.
+      onChange: (item, tag) => Lifecycle.states[tag].includes(item.state._tag) && this.#advance(item, { _tag: tag })
     })
     const { flow, isBound, outlet, progress, reporter, timers, wallClock } = dependencies
     this.#dependencies = dependencies

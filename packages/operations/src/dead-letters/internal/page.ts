@@ -168,7 +168,7 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
       if (failure === undefined) {
         sweep.held--
         books.remove(letter)
-        seen.forget(letter)
+        seen.remove(letter)
         continue
       }
       const { error, fate } = failure

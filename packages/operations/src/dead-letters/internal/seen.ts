@@ -3,7 +3,7 @@
  * Letters with the same content may be different, so no letter is removed because of a comparison.
  */
 import type { Broker, Delivery } from "@requeue/core"
-import { Digest, type Metadata } from "@requeue/core/port"
+import { BoundedMap, Digest, type Metadata } from "@requeue/core/port"
 
 /** - `passed`: the letter stays. - `published`: the copy is confirmed, and the letter must be removed. */
 type State = "passed" | "published"
@@ -13,8 +13,8 @@ export interface Seen {
   readonly decide: (letter: Delivery.Delivery) => void
   /** Changes the state of a letter that was decided on. Does nothing if the broker does not identify it. */
   readonly set: (letter: Delivery.Delivery, state: State) => void
-  /** Forgets a letter that is gone. */
-  readonly forget: (letter: Delivery.Delivery) => void
+  /** Records that a letter was removed. A broker that identifies it may show it once more, as SQS does. */
+  readonly remove: (letter: Delivery.Delivery) => void
   /** Records that the browser no longer holds this letter, so the broker may show it again. */
   readonly lose: (letter: Delivery.Delivery) => void
   /** Records that the browser no longer holds any letter, so the broker shows the remaining ones again. */
@@ -41,8 +41,12 @@ const add = (to: Numbers, content: string, change: number): void => {
   else to.delete(content)
 }
 
+/** The number of removed letters to recognise: a broker that shows one again does so soon. */
+const removedLimit = 10_000
+
 export const make = (identify: Broker.Browser["identify"]): Seen => {
   const named = new Map<string, State>()
+  const removed = BoundedMap.make<true>(removedLimit)
   /** How many letters without an identity were decided on, by their content: the held ones, and the others. */
   let held: Numbers = new Map()
   const lost: Numbers = new Map()
@@ -60,10 +64,11 @@ export const make = (identify: Broker.Browser["identify"]): Seen => {
       const name = identify(letter)
       if (name !== undefined) named.set(name, state)
     },
-    forget: (letter) => {
+    remove: (letter) => {
       const name = identify(letter)
-      if (name === undefined) add(held, contentOf(letter), -1)
-      else named.delete(name)
+      if (name === undefined) return add(held, contentOf(letter), -1)
+      named.delete(name)
+      removed.set(name, true)
     },
     lose: (letter) => {
       if (identify(letter) === undefined) move(contentOf(letter), held, lost)
@@ -74,7 +79,7 @@ export const make = (identify: Broker.Browser["identify"]): Seen => {
     },
     see: (letter) => {
       const name = identify(letter)
-      if (name !== undefined) return named.get(name)
+      if (name !== undefined) return removed.has(name) ? "published" : named.get(name)
       if (lost.size === 0 || letter.redelivered === false) return undefined
       const content = contentOf(letter)
       if (!lost.has(content)) return undefined

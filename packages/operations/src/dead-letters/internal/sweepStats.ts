@@ -112,9 +112,9 @@ export const make = (
   let [judged, left, selected, removed, refused] = [0, 0, 0, 0, 0]
   let isMissing = false
   const remove = (key: unknown): void => {
-    leaving.delete(key)
     lost.delete(key)
-    removed++
+    // A letter that the broker shows again after its removal counts once.
+    if (leaving.delete(key)) removed++
   }
   return {
     decide: () => void judged++,

@@ -72,7 +72,10 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
 /** The age of a message, unless a policy needs it. */
 const ageless = [0, 0] as const
 
-const ageOf = (settling: Settling): readonly [number, number] => {
+/** Milliseconds of a foreign producer's timestamp: AMQP has seconds. */
+const resolutionOf = ({ scenario }: Lives): number => (scenario.kind === "rabbitmq" ? 1000 : 1)
+
+const ageOf = (lives: Lives, settling: Settling): readonly [number, number] => {
   const { at, attempt, index } = settling
   const { copy, process } = attempt
   const { plan, sending, copies } = copy.message
@@ -88,7 +91,7 @@ const ageOf = (settling: Settling): readonly [number, number] => {
     .flatMap(({ arrived, process: { clock } }) =>
       arrived !== undefined && arrived.index < index ? arrived.entry.at + clock.leastAhead(0, arrived.entry.at) : []
     )
-  return [-Infinity, most - Math.min(sent, ...begins) + 1]
+  return [-Infinity, most - Math.min(sent, ...begins) + resolutionOf(lives)]
 }
 
 const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Settling): readonly [number, number] => {
@@ -187,7 +190,7 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const { version } = attempt.process
   const queue = of.copy.stored?.entry.queue
   if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
-  const age = version.maxAge === undefined ? ageless : ageOf(settling)
+  const age = version.maxAge === undefined ? ageless : ageOf(lives, settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
   // Another run cannot change an earlier decision.

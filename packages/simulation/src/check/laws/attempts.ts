@@ -1,4 +1,4 @@
-import { familyOf, type Scenario } from "../../Scenario.ts"
+import { familyOf } from "../../Scenario.ts"
 import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from "../internal/counting.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, DeliveryLife, Lives, Turn } from "../internal/Lives.ts"
@@ -20,10 +20,22 @@ const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): 
 const isRestarted = ({ copy: { backs, parent } }: DeliveryLife): boolean =>
   backs.some(({ entry }) => entry.why === "restart") || (parent !== undefined && isRestarted(parent))
 
-/** Whether the copies that would count deliveries are refused: a classic queue does not count. */
-const isUncounted = ({ refusals, rabbitmq }: Scenario, { copy: { message } }: DeliveryLife): boolean =>
-  (rabbitmq?.queueType === "classic" || rabbitmq?.adopted === "classic") &&
-  refusals.some(({ key }) => key === message.key)
+/** Whether a process could not publish between receiving a delivery and passing it to its program. */
+const isCutOff = ({ history }: Lives, { arrived, handedOut, process }: DeliveryLife): boolean =>
+  history
+    .slice(handedOut?.index ?? 0, arrived?.index ?? 0)
+    .some((entry) => entry._tag === "Fault" && entry.site.includes(`${process.name} publish`))
+
+/** Whether the copies that would count deliveries are refused, or failed: a classic queue does not count. */
+const isUncounted = (lives: Lives, { copy: { deliveries, message, parent } }: DeliveryLife): boolean => {
+  const { rabbitmq, refusals } = lives.scenario
+  if (rabbitmq?.queueType !== "classic" && rabbitmq?.adopted !== "classic") return false
+  return (
+    refusals.some(({ key }) => key === message.key) ||
+    deliveries.some((each) => isCutOff(lives, each)) ||
+    (parent !== undefined && isUncounted(lives, parent))
+  )
+}
 
 /** The error in a handler run's number of attempts. */
 const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined => {
@@ -51,7 +63,7 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
 
   const isForgotten =
     familyOf(lives.scenario) === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
-  const mayBeFewer = isForgotten || isUndone || isUncounted(lives.scenario, turn.of)
+  const mayBeFewer = isForgotten || isUndone || isUncounted(lives, turn.of)
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
   if (attempts < fewest && !mayBeFewer) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
   const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))

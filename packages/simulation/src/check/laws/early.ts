@@ -21,17 +21,27 @@ const tolerance = (
   return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }
 
-/** The bound of a run: of its copy, and of what its process has decided. */
-const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound | undefined): ReadonlyArray<Bound> => {
-  const at = run.began.entry.at
-  const broken: Array<Bound> = []
-  if (bound !== undefined && at + tolerance(lives, bound, run.process, at) < bound.at - slack) broken.push(bound)
-  if (decided !== undefined && hasName(lives, copy)) {
-    // A broker's clock may have waited for it: a process with a slow clock cannot see that.
-    const counted = Math.max(at - decided.since, run.process.clock.most(decided.since, at))
-    if (decided.since + counted < decided.at - slack) broken.push(decided)
-  }
-  return broken
+/** The retry that a process has decided on before it receives the copy again, if it recognises that. */
+const decidedOf = (lives: Lives, { copy, prior, process }: Attempt): Bound | undefined => {
+  const decided = prior?.decided
+  if (decided?.asked.tag !== "Retry" || !hasName(lives, copy)) return undefined
+  // What the broker has accepted, perhaps on a repeated request, is forgotten.
+  if (prior?.settlings.some(({ fate }) => fate === "taken") === true) return undefined
+  const since = decidedAt(decided)
+  return { at: since + decided.asked.delay, since, process, index: decided.index }
+}
+
+/** Whether a run began before the time of its copy, as its clocks have it. */
+const isBefore = (lives: Lives, { run: { began, process } }: Turn, bound: Bound): boolean => {
+  const { at } = began.entry
+  return at + tolerance(lives, bound, process, at) < bound.at - slack
+}
+
+/** Whether a run began before the retry that its process had decided on. */
+const isBeforeRetry = ({ run: { began, process } }: Turn, { at, since }: Bound): boolean => {
+  // A broker's clock may have waited for it: a process with a slow clock cannot see that.
+  const counted = Math.max(began.entry.at - since, process.clock.most(since, began.entry.at))
+  return since + counted < at - slack
 }
 
 /** Whether its delay is longer than its daemon can wait, while the copy that would wait longer is refused. */
@@ -53,31 +63,31 @@ const storedEarly = ({ copies, scenario, work }: Lives): ReadonlyArray<Violation
     return [violation("early", at, { key: message.key }, what, [settling?.index, stored.index])]
   })
 
-/** No handler begins before the time of its send or retry. */
-export const early: Law = (lives) => [...storedEarly(lives), ...begunEarly(lives)]
-
-const begunEarly: Law = (lives) =>
+/** The runs that begin before a bound. */
+const begunEarly = (lives: Lives, brokenBy: (attempt: Attempt, turn: Turn) => Bound | undefined) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
-    const known = attempt.prior?.decided
-    // What the broker has accepted, perhaps on a repeated request, is forgotten.
-    const isTaken = attempt.prior?.settlings.some(({ fate }) => fate === "taken")
-    const decided: Bound | undefined =
-      known?.asked.tag === "Retry" && isTaken !== true
-        ? {
-            at: decidedAt(known) + known.asked.delay,
-            since: decidedAt(known),
-            process: attempt.process,
-            index: known.index
-          }
-        : undefined
-    return attempt.turns.flatMap((turn) =>
-      bounds(lives, turn, decided)
-        .slice(0, 1)
-        .map(({ at, index }) => {
-          const { began } = turn.run
-          const what = `${attempt.process.name} began a handler at ${Math.round(began.entry.at)} ms; expected none before ${Math.round(at)} ms, as its clocks have it.`
-          return violation("early", began.entry.at, of(turn.of), what, [index, began.index])
-        })
-    )
+    return attempt.turns.flatMap((turn) => {
+      const bound = brokenBy(attempt, turn)
+      if (bound === undefined) return []
+      const { began } = turn.run
+      const what = `${attempt.process.name} began a handler at ${Math.round(began.entry.at)} ms; expected none before ${Math.round(bound.at)} ms, as its clocks have it.`
+      return [violation("early", began.entry.at, of(turn.of), what, [bound.index, began.index])]
+    })
+  })
+
+/** No handler begins before the time of its send or retry. */
+export const early: Law = (lives) => [
+  ...storedEarly(lives),
+  ...begunEarly(lives, (_, turn) => {
+    const { bound } = turn.of
+    return bound !== undefined && isBefore(lives, turn, bound) ? bound : undefined
+  })
+]
+
+/** No handler begins before the retry that its process has decided on, as far as that recognises the message. */
+export const earlyAgain: Law = (lives) =>
+  begunEarly(lives, (attempt, turn) => {
+    const bound = decidedOf(lives, attempt)
+    return bound !== undefined && isBeforeRetry(turn, bound) ? bound : undefined
   })

@@ -1,6 +1,16 @@
 import { familyOf, type Scenario } from "../../Scenario.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
+import type {
+  Attempt,
+  Bound,
+  CopyLife,
+  DeliveryLife,
+  KeyLife,
+  Lives,
+  ProcessLife,
+  Settling,
+  Turn
+} from "../internal/Lives.ts"
 import { lateByClocks } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 import * as Nsq from "../../nsq/Settings.ts"
@@ -141,8 +151,12 @@ const isHeldByNsqd = ({ scenario }: Lives, { backs, parent }: CopyLife, { at, si
   backs.every(({ entry }) => entry.why !== "restart") &&
   parent?.settlings.every(({ asked }) => asked.tag !== "Release") !== false
 
-const shiftOf = (lives: Lives, copy: CopyLife, bound: Bound, at: number): number =>
-  isHeldByNsqd(lives, copy, bound) ? 0 : lateByClocks(lives, bound, at)
+/** Whether a process may not have learned the time of an nsqd: then it waits by its own clock. */
+const isTimeless = ({ history }: Lives, { name }: ProcessLife): boolean =>
+  history.some((entry) => entry._tag === "Fault" && entry.site.includes(`${name} ask info`))
+
+const shiftOf = (lives: Lives, { copy, process }: DeliveryLife, bound: Bound, at: number): number =>
+  isHeldByNsqd(lives, copy, bound) && !isTimeless(lives, process) ? 0 : lateByClocks(lives, bound, at)
 
 /** A handler that begins long after its message is due, though nothing held it up. */
 const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): ReadonlyArray<Violation> => {
@@ -154,7 +168,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   const { entry, index } = run.began
   if (process.version === undefined || copy.stored === undefined) return []
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
-  const due = bound === undefined ? 0 : bound.at + shiftOf(lives, copy, bound, entry.at)
+  const due = bound === undefined ? 0 : bound.at + shiftOf(lives, life, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
   const limit = longest + gathering(lives) + beyond(lives.scenario)
   if (entry.at - known <= limit) return []
@@ -184,7 +198,7 @@ const heldBack = (
   // A redelivery during a retry waits as the retry does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
   const bounds = [bound, heldUntil(copy) ?? bound]
-  const due = Math.max(...bounds.map((each) => each.at + shiftOf(lives, copy, each, at))) + longest
+  const due = Math.max(...bounds.map((each) => each.at + shiftOf(lives, life, each, at))) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
   return [violation("late", at, of(life), what, [bound.index, index])]
