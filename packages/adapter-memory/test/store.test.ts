@@ -123,6 +123,16 @@ describe("a relay", () => {
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect("has its defaults for options that are undefined, as those of the Promise API are", () =>
+    Effect.gen(function* () {
+      const { alone, on, ready, send } = yield* stored()
+      yield* on(Relay.start({ batch: undefined, retry: undefined }))
+      yield* send("a")
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("needs a store", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Relay.start())

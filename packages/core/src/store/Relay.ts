@@ -158,7 +158,7 @@ export const start = (
     const broker = yield* Broker
     const { store } = broker
     if (store === undefined) return yield* Effect.fail(withoutStore(broker))
-    const definition = QueueDefinition.make(queue, { codec: Codec.bytes })
-    const started = Consumer.startBatch(definition, { ...defaults, ...options }, relay(publisher(broker)))
+    const definition = { ...QueueDefinition.make(queue, { codec: Codec.bytes }), options: defaults }
+    const started = Consumer.startBatch(definition, options, relay(publisher(broker)))
     return yield* Effect.provideService(started, Broker, store)
   })
