@@ -4,16 +4,19 @@ import {
   BrokerError,
   ConfigurationError,
   Consumer,
+  Health,
   Producer,
   Relay,
   RetryPolicy,
   Store,
   Transaction
 } from "@requeue/core"
+import { type Connection, KnownQueues, Log } from "@requeue/core/port"
 import { connect } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { TestClock } from "effect/testing"
 import { MemoryBroker, MemoryTransaction } from "../src/index.ts"
@@ -120,11 +123,66 @@ describe("a relay", () => {
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect("has its defaults for options that are undefined, as those of the Promise API are", () =>
+    Effect.gen(function* () {
+      const { alone, on, ready, send } = yield* stored()
+      yield* on(Relay.start({ batch: undefined, retry: undefined }))
+      yield* send("a")
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("needs a store", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Relay.start())
       assert.match(error.message, /has no outbox.*connect\(url, \{ store/)
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+  )
+
+  it.effect("logs an outage, not each failure", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make((line) => void lines.push(Log.toLine(line).message))
+      let isDown = true
+      const { on, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) => (isDown ? Effect.fail(failure("ConnectionFailed")) : broker.publish(messages))
+      }))
+      const outage = Effect.gen(function* () {
+        yield* send("a")
+        isDown = true
+        yield* TestClock.adjust(2 * minute)
+        isDown = false
+        yield* TestClock.adjust(minute)
+      })
+      yield* on(Relay.start()).pipe(Effect.provideService(References.CurrentLoggers, new Set([logger])))
+      yield* outage
+      const first = lines.filter((line) => /wait in the outbox/.test(line)).length
+      yield* outage
+      const second = lines.filter((line) => /wait in the outbox/.test(line)).length - first
+      assert.deepStrictEqual([first, second], [2, 2])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("health", () => {
+  it.effect("has the store, and counts the outbox there", () =>
+    Effect.gen(function* () {
+      let connection: Connection.Connection = { state: "up", since: 1 }
+      const { database, on } = yield* stored(undefined, (store) => ({ ...store, connection: () => connection }))
+      const relay = yield* on(Relay.start({ concurrency: 1 }))
+      relay.pause()
+      yield* database.control.publishRaw(Relay.queue, new Uint8Array(1))
+      const health = on(Health.check([relay]))
+      const seen = yield* health
+      assert.deepStrictEqual(seen.store, { broker: "memory", connection })
+      assert.deepStrictEqual([seen.consumers[0]?.counts?.ready, Health.isReady(seen)], [1, true])
+      connection = { state: "down", since: 2, because: "it is broken" }
+      const lost = yield* health
+      assert.deepStrictEqual([lost.store?.connection, lost.consumers[0]?.counts], [connection, undefined])
+      assert.deepStrictEqual([lost.connection.state, Health.isReady(lost), Health.isLive(lost)], ["up", false, true])
+    }).pipe(Effect.scoped)
   )
 })
 
@@ -199,6 +257,14 @@ describe("an inbox", () => {
 })
 
 describe("a store", () => {
+  it.effect("knows the dead-letter queues that its broker knows", () =>
+    Effect.gen(function* () {
+      const { alone, on } = yield* stored()
+      KnownQueues.add(alone.broker, "jobs", RetryPolicy.make({ deadLetter: "failed" }))
+      assert.deepStrictEqual(KnownQueues.deadLetterQueues(yield* on(Broker.Broker), "jobs"), ["failed"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("must have an inbox", () =>
     Effect.gen(function* () {
       const without = MemoryBroker.layer({ faults: { capabilities: { transactions: false } } })

@@ -26,6 +26,7 @@ import { delayed } from "./commands/delayed/index.ts"
 import { explain as explanation } from "./commands/explain.ts"
 import { pause, resume } from "./commands/pause.ts"
 import { plan } from "./commands/plan.ts"
+import { relay } from "./commands/relay.ts"
 import { send } from "./commands/send.ts"
 import { simulate } from "./commands/simulate.ts"
 import { status } from "./commands/status.ts"
@@ -87,6 +88,7 @@ const root = Command.make("requeue").pipe(
     deadLetters,
     send,
     tail,
+    relay,
     console,
     completion(whole)
   ]),

@@ -3,12 +3,21 @@ import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as ExitCode from "./ExitCode.ts"
 import { Output } from "./Output.ts"
 
 /** A signal that a second Ctrl-C aborts: the program then ends at once. */
 export const Abandonment = Context.Reference<AbortController>("@requeue/cli/Abandonment", {
   defaultValue: () => new AbortController()
 })
+
+/** The exit code of an interrupted program. */
+export const Ending = Context.Reference<{ code: number }>("@requeue/cli/Ending", {
+  defaultValue: () => ({ code: ExitCode.interrupted })
+})
+
+/** Makes the interruption count as success, for a command that works until it is interrupted. */
+export const regular: Effect.Effect<void> = Effect.map(Ending, (ending) => void (ending.code = ExitCode.ok))
 
 /** Runs an effect. If the program is abandoned meanwhile, calls `lastWords`, which must not wait. */
 export const withLastWords =

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as NodeConsole from "node:console"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
-import { Abandonment } from "./Interruption.ts"
+import { Abandonment, Ending } from "./Interruption.ts"
 import * as OutputFailed from "./OutputFailed.ts"
 import { Process, type Service } from "./Process.ts"
 
@@ -34,15 +34,17 @@ export const run = async (
   let failure: OutputFailed.OutputFailed | undefined
   stdout.on("error", (error) => (failure ??= OutputFailed.of("standard output", error)))
   stderr.on("error", () => {})
+  const ending = { code: ExitCode.interrupted }
   const program = Cli.run(args).pipe(
     Effect.provideService(Process, process),
     Effect.provideService(Console.Console, new NodeConsole.Console({ stdout, stderr })),
     Effect.provideService(Abandonment, abandonment),
+    Effect.provideService(Ending, ending),
     Effect.provide(platform)
   )
   const abandoned = Promise.withResolvers<number>()
   abandonment.signal.addEventListener("abort", () => abandoned.resolve(ExitCode.interrupted), { once: true })
-  const ended = Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
+  const ended = Effect.runPromise(program, { signal }).catch(() => ending.code)
   const code = await Promise.race([abandoned.promise, ended])
   // effect/cli does not check whether help and versions could be printed.
   await Effect.runPromise(Effect.sleep(0))

@@ -106,7 +106,8 @@ export const configuration = ({ adapter, broker, config, url }: Flags) => {
     : Effect.fail(new UsageError({ detail: `--url and ${given} do not go together`, remedy: "Give one of them" }))
 }
 
-const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, broker: string | undefined) =>
+/** Finds a broker of the config file, or that of `--url`. Does not connect. */
+export const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, broker: string | undefined) =>
   Effect.gen(function* () {
     if (config === undefined) {
       const [url, adapter] = [Option.getOrThrow(flags.url), Option.getOrUndefined(flags.adapter)]

@@ -4,7 +4,8 @@
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
-import { Adapter, Delay } from "@requeue/core/port"
+import { Store } from "@requeue/core"
+import { Adapter, Delay, type OptionKind } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
 import * as Values from "./internal/values.ts"
 import * as PolicyConfig from "./PolicyConfig.ts"
@@ -28,11 +29,10 @@ const isOption = (value: unknown): boolean => {
 /** The value of an adapter's option, which the adapter checks. In a module, `undefined` may be a missing secret. */
 const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
-const wait = Delay.kind(0, Delay.max)
+const duration = ({ expected, holds }: OptionKind.OptionKind) =>
+  PolicyConfig.Duration.check(Schema.makeFilter((value) => holds(value) || `must be ${expected}`))
 
-const Wait = PolicyConfig.Duration.check(Schema.makeFilter((value) => wait.holds(value) || `must be ${wait.expected}`))
-
-/** The Schema of a broker: its URL, or an object with the URL, the adapter and the adapter's own options. */
+/** The Schema of a broker: its URL, or an object with the URL, options of `connect`, the adapter and the adapter's own options. */
 const Broker = Schema.Union([
   Schema.String,
   Schema.StructWithRest(
@@ -46,7 +46,15 @@ const Broker = Schema.Union([
       ),
       waitForBroker: described(
         "How long connect waits for a broker that starts later, 0 to 24 hours. Default: 30 seconds.",
-        Wait
+        duration(Delay.kind(0, Delay.max))
+      ),
+      store: described(
+        "The name of another broker of this file, a database: its inbox and outbox make effects of handlers happen once. Default: none.",
+        Schema.String
+      ),
+      inboxRetention: described(
+        "How long the inbox of the store remembers a message, at least 1 hour. Default: 30 days.",
+        duration(Store.kinds.inboxRetention)
       )
     }),
     [Schema.Record(Schema.String, Option)]

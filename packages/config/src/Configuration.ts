@@ -4,8 +4,9 @@
  * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command needs
  * the program's queues. {@link load} finds, reads and checks the file. It connects nothing; {@link Configuration.layer} does.
  */
-import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
+import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy, Store } from "@requeue/core"
+import { type Adapter, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
+import type { ConnectOptions } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Layer from "effect/Layer"
@@ -15,6 +16,7 @@ import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
+import type { ofBroker } from "./internal/connectOptions.ts"
 import * as Checking from "./internal/checking.ts"
 import * as Fields from "./internal/fields.ts"
 import * as Link from "./internal/link.ts"
@@ -37,8 +39,8 @@ export interface Configuration {
   /** The queues of the file, by key. */
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
   /**
-   * Returns the queues of a broker. A broker that no queue names is an alternative to the default broker: it has the queues
-   * that name no broker.
+   * Returns the queues of a broker. A store has its outbox. Another broker that no queue names is an alternative to the default
+   * broker: it has the queues that name no broker.
    */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
   /**
@@ -53,16 +55,17 @@ export interface Configuration {
   readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
   /** Makes the errors of a connected broker show this name. {@link Configuration.layer} does it as well. */
   readonly named: (broker: string, service: Broker.Service) => Broker.Service
+  /** Returns the name of a broker's store; `undefined` if it has none. Default: that of the default broker. */
+  readonly store: (broker?: string) => string | undefined
   /**
-   * Makes the layer of a broker. Default: the default broker. Building it fails when a secret is missing, when the adapter
+   * Makes the layer of a broker, with its store. Default: the default broker. Building it fails when a secret is missing, when the adapter
    * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
    */
   readonly layer: (broker?: string) => Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigFileError>
-  /**
-   * Returns the option `waitForBroker` of a broker; `undefined` if the file does not set it. Default: the option of the
-   * default broker.
-   */
-  readonly waitForBroker: (broker?: string) => Delay.DurationInput | undefined
+  /** Makes the same layer without the store. */
+  readonly alone: Configuration["layer"]
+  /** Returns the options of `connect` in the file, for the layer `alone`. Default: those of the default broker. */
+  readonly connectOptions: (broker?: string) => Pick<ConnectOptions, "inboxRetention" | "store" | "waitForBroker">
 }
 
 /** The options of {@link load}: where the config file is, and what it may refer to. */
@@ -184,12 +187,12 @@ const make = (
   const find = Effect.fnUntraced(function* (name: string) {
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
-    const { url, waitForBroker: _, ...options } = value as { readonly url: string; readonly waitForBroker?: unknown } // Overrides.override gave every broker its url
+    const { inboxRetention: _, store: __, url, waitForBroker: ___, ...options } = value as Opened // Overrides.override gave every broker its url
     const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
 
-  const layer = Effect.fnUntraced(function* (name: string) {
+  const alone = Effect.fnUntraced(function* (name: string) {
     const resolved = yield* find(name)
     const { options, url } = Redacted.value(resolved.address)
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
@@ -205,20 +208,27 @@ const make = (
     })
     return Layer.effect(Broker.Broker, checked).pipe(
       Layer.provide(Adapters.layerOf(resolved)),
-      Layer.catch((error) =>
-        Layer.effect(
-          Broker.Broker,
-          Effect.fail(
-            error instanceof ConfigurationError.ConfigurationError
-              ? locate(name, error)
-              : error instanceof BrokerError.BrokerError
-                ? Named.error(name, masked(name, error))
-                : error
-          )
-        )
+      mapError((error) =>
+        error instanceof BrokerError.BrokerError ? Named.error(name, masked(name, error)) : located(name)(error)
       )
     )
   })
+
+  const located =
+    (broker: string) => (error: BrokerError.BrokerError | ConfigFileError | ConfigurationError.ConfigurationError) =>
+      error instanceof ConfigurationError.ConfigurationError ? locate(broker, error) : error
+
+  const optionsOf = (broker = defaultBroker) =>
+    Link.optionsOf(broker !== undefined && Object.hasOwn(brokers, broker) ? brokers[broker] : undefined)
+
+  const aloneOf: Configuration["alone"] = (broker) => Layer.unwrap(Effect.flatMap(named(broker), alone))
+
+  const layer: Configuration["layer"] = (broker) => {
+    const { inboxRetention, store } = optionsOf(broker)
+    if (store === undefined) return aloneOf(broker)
+    const joined = Store.layer(aloneOf(broker), aloneOf(store), { inboxRetention })
+    return mapError(located(broker ?? defaultBroker!))(joined) // A broker with a store has been found.
+  }
 
   return {
     file,
@@ -230,13 +240,25 @@ const make = (
     find: (broker) => Effect.flatMap(named(broker), find),
     locate,
     named: Named.service,
-    layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer)),
-    waitForBroker: (broker = defaultBroker) => {
-      const found = broker !== undefined && Object.hasOwn(brokers, broker) ? brokers[broker] : undefined
-      return typeof found === "object" ? found.waitForBroker : undefined
+    store: (broker) => optionsOf(broker).store,
+    layer,
+    alone: aloneOf,
+    connectOptions: (broker) => {
+      const { inboxRetention, store, waitForBroker } = optionsOf(broker)
+      return { inboxRetention, store: store && aloneOf(store), waitForBroker }
     }
   }
 }
+
+/** The options of a broker, as text of the file or as any values of a module. */
+interface Opened extends Partial<Readonly<Record<(typeof ofBroker)[number], unknown>>> {
+  readonly url: string
+}
+
+const mapError =
+  <E, E2>(map: (error: E) => E2) =>
+  (layer: Layer.Layer<Broker.Broker, E>): Layer.Layer<Broker.Broker, E2> =>
+    Layer.catch(layer, (error) => Layer.effect(Broker.Broker, Effect.fail(map(error))))
 
 const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
   queue: name,

@@ -1,4 +1,5 @@
 /** Config files for programs without Effect. */
+import { ConfigurationError } from "@requeue/core"
 import { type ConnectOptions, type Requeue, connect } from "@requeue/core/promise"
 import { OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -9,7 +10,7 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 /** A loaded config file. */
 export interface LoadedConfig {
   /**
-   * Connects to a broker of the file. Default: the file's default broker. Calls of the connection accept the key of a queue
+   * Connects to a broker of the file, and to its store. Default: the file's default broker. `options` win over the file. Calls of the connection accept the key of a queue
    * of that broker as its name.
    */
   readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
@@ -46,8 +47,13 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   const config = await Effect.runPromise(Configuration.load(options))
   return {
     connect: async (broker, connectOptions) => {
-      const waits = withWait(connectOptions, config.waitForBroker(broker))
-      return withQueues(await connect(config.layer(broker), waits), config, broker ?? config.defaultBroker)
+      const name = broker ?? config.defaultBroker
+      const all = withFile(connectOptions, config.connectOptions(broker))
+      const connected = connect(config.alone(broker), all).catch((error: unknown) => {
+        const isOfStore = error instanceof ConfigurationError.ConfigurationError && error.field === "store"
+        throw isOfStore && name !== undefined ? config.locate(name, error) : error
+      })
+      return withQueues(await connected, config, name)
     },
     queue: (name, queueOptions) => Effect.runSync(Configuration.queue(config, name, queueOptions))
   }
@@ -74,15 +80,13 @@ const withQueues = (requeue: Requeue, config: Configuration.Configuration, broke
   }
 }
 
-/** Adds the file's `waitForBroker`, unless the call gives one. */
-const withWait = (
-  options: ConnectOptions | undefined,
-  waitForBroker: ConnectOptions["waitForBroker"]
-): ConnectOptions | undefined =>
+/** Adds options of the file that the call does not give. */
+const withFile = (options: ConnectOptions | undefined, file: ConnectOptions): ConnectOptions | undefined => {
   // `connect` refuses whatever else is given.
-  waitForBroker === undefined || (options !== undefined && options?.waitForBroker !== undefined)
-    ? options
-    : { ...options, waitForBroker }
+  const given: Readonly<Record<string, unknown>> = Object(options)
+  const missing = Object.entries(file).filter(([name, value]) => value !== undefined && given[name] === undefined)
+  return missing.length === 0 ? options : { ...options, ...Object.fromEntries(missing) }
+}
 
 /** Returns its argument, so the compiler checks a `requeue.config.ts`. */
 export const defineConfig = (config: Json): Json => config

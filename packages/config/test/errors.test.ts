@@ -70,6 +70,30 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ]
   ],
   [
+    "a store at the top",
+    "brokers: { main: 'memory:' }\nstore: db",
+    ["store: this option belongs in a broker of the config file. Write brokers: { NAME: { url: …, store: … } }"]
+  ],
+  [
+    "stores that are no other broker, or have a store",
+    "broker: a\nbrokers: { a: { url: 'memory:', store: bb }, b: { url: 'memory:', store: b }, " +
+      "c: { url: 'memory:', store: d }, d: { url: 'memory:', store: e }, e: 'memory:', f: { url: 'memory:', store: 'postgres://me:hunter2@host' } }",
+    [
+      "brokers.a.store: there is no broker named bb. Did you mean b?",
+      "brokers.f.store: the value must be the name of a broker, got a URL. Allowed: a, b, c, d, e, f. To change the URL of a broker, set REQUEUE_BROKERS_<NAME>_URL",
+      "brokers.b.store: a broker cannot be its own store. Write the name of another broker, or remove store: the transactions of a database need none",
+      "brokers.c.store: the store d has a store. Remove store from brokers.d, or write the name of another broker"
+    ]
+  ],
+  [
+    "retentions of an inbox that is none, and that is short",
+    "broker: a\nbrokers: { a: { url: 'memory:', inboxRetention: 60 days }, b: { url: 'memory:', store: a, inboxRetention: 5 } }",
+    [
+      "brokers.b.inboxRetention: must be a duration of at least 1h, or Infinity, got 5",
+      "brokers.a.inboxRetention: without store, this option has no effect. Write it next to store, or remove it"
+    ]
+  ],
+  [
     "times to wait for brokers that are none",
     "broker: a\nbrokers: { a: { url: 'memory:', waitForBroker: -1 }, b: { url: 'memory:', waitForBroker: soon } }",
     [

@@ -177,7 +177,10 @@ describe("a program", () => {
     }`
     const cwd = await folder({ "requeue.config.mjs": file })
     const config = await Effect.runPromise(Configuration.load({ cwd, environment: {} }))
-    assert.deepStrictEqual([config.waitForBroker(), config.waitForBroker("none")], ["1 minute", undefined])
+    assert.deepStrictEqual(
+      [config.connectOptions().waitForBroker, config.connectOptions("none").waitForBroker],
+      ["1 minute", undefined]
+    )
     const { connect } = await loadConfig({ cwd, environment: {} })
     await (await connect()).close()
     await expect(connect("main", { waitForBroker: -1 })).rejects.toThrow("connect: waitForBroker must be a duration")
@@ -188,7 +191,7 @@ describe("a program", () => {
       "requeue.config.yaml": "brokers: { main: { url: 'memory:', waitForBroker: '${WAIT}' } }"
     })
     const config = await Effect.runPromise(Configuration.load({ cwd, environment: { WAIT } }))
-    assert.strictEqual(Delay.toMillis(config.waitForBroker()!), 5000)
+    assert.strictEqual(Delay.toMillis(config.connectOptions().waitForBroker!), 5000)
   })
 
   it("does not start with what its broker cannot do", async () => {

@@ -102,7 +102,7 @@ export const ofConfiguration = (config: Configuration.Configuration): Effect.Eff
       (secrets): BrokerSource => ({
         name,
         queues: config.queuesOn(name).map(queueOf),
-        layer: config.layer(name),
+        layer: config.alone(name),
         operations: operationsOf(config.find(name)),
         secrets
       })

@@ -10,27 +10,28 @@ import { at, isObject, type Path, put, samePath, typed } from "./values.ts"
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
 /**
- * Splits off the brokers of a file, except `waitForBroker`. The secrets of a broker are looked up when the broker is used,
- * so secrets of other brokers may be missing.
+ * Splits off the brokers of a file, except their options of `connect`. The secrets of a broker are looked up when the broker is
+ * used, so secrets of other brokers may be missing.
  */
 export const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
   if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
   const { brokers, ...rest } = document
-  const times = Object.entries(isObject(brokers) ? brokers : {}).flatMap(([name, broker]) =>
-    isObject(broker) && "waitForBroker" in broker ? [[name, { waitForBroker: broker["waitForBroker"] }] as const] : []
-  )
-  return [times.length === 0 ? rest : { ...rest, brokers: Object.fromEntries(times) }, brokers]
+  const options = Object.entries(isObject(brokers) ? brokers : {}).flatMap(([name, broker]) => {
+    const own = isObject(broker) ? ConnectOptions.ofBroker.filter((key) => key in broker) : []
+    return own.length === 0 ? [] : [[name, Object.fromEntries(own.map((key) => [key, at(broker, [key])]))] as const]
+  })
+  return [options.length === 0 ? rest : { ...rest, brokers: Object.fromEntries(options) }, brokers]
 }
 
-/** Puts the brokers back into a file. Their `waitForBroker` in the file stays. */
+/** Puts the brokers back into a file. Their options of `connect` in the file stay. */
 export const joinBrokers = (document: unknown, brokers: unknown): unknown => {
   if (brokers === undefined) return document
-  const { brokers: times = {}, ...rest } = Object(document)
+  const { brokers: options = {}, ...rest } = Object(document)
   const joined = isObject(brokers)
     ? Object.fromEntries(
         Object.entries(brokers).map(([name, broker]) => [
           name,
-          Object.hasOwn(times, name) ? { ...Object(broker), ...times[name] } : broker
+          Object.hasOwn(options, name) ? { ...Object(broker), ...options[name] } : broker
         ])
       )
     : brokers

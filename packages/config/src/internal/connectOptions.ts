@@ -1,6 +1,9 @@
-/** Options of `connect` in a config file, where they have no effect. */
+/** Options of `connect` in a config file: those that a broker can have, and those that have no effect. */
 import type { ConnectOptions } from "@requeue/core/promise"
 import type { Problem } from "../StrictSchema.ts"
+
+/** The options that a broker can have in a file. */
+export const ofBroker = ["waitForBroker", "store", "inboxRetention"] as const
 
 const names: Readonly<Record<keyof ConnectOptions, true>> = {
   adapters: true,
@@ -20,11 +23,12 @@ export const explain = (problem: Problem): Problem => {
   const isTop = problem.path.length === 1
   if (!/^unknown (key|option)$/.test(problem.detail) || !(isTop || place === "brokers")) return problem
   if (typeof key !== "string" || !Object.hasOwn(names, key)) return problem
-  if (key === "waitForBroker")
+  const own = ofBroker.find((name) => name === key)
+  if (own !== undefined)
     return {
       path: problem.path,
       detail: "this option belongs in a broker of the config file",
-      remedy: "Write brokers: { NAME: { url: …, waitForBroker: … } }"
+      remedy: `Write brokers: { NAME: { url: …, ${own}: … } }`
     }
   return {
     path: problem.path,

@@ -1,10 +1,11 @@
 /** Turns a decoded file into values, and looks up the names of policies and brokers. */
-import { Codec, ConsumerBackoff, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { Codec, ConsumerBackoff, QueueDefinition, Relay, RetryPolicy } from "@requeue/core"
 import { BrokerUrl, ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 import * as StrictSchema from "../StrictSchema.ts"
+import type { ofBroker } from "./connectOptions.ts"
 
 /** The values of a file. */
 export interface Linked {
@@ -54,6 +55,45 @@ export const problemOfBroker = (name: unknown, known: ReadonlyArray<string>): St
   return { path: ["brokers"], ...unknown("broker", name, known) }
 }
 
+/** The options of a broker in the file; a broker that is only a URL has none. */
+export const optionsOf = (broker: ConfigFile["brokers"][string] | undefined) =>
+  typeof broker === "object" ? broker : ({} as { readonly [Option in (typeof ofBroker)[number]]?: undefined }) // no option is set
+
+/** Returns the problems of stores that are no other broker, or have a store. */
+const wrongStores = ({ brokers }: ConfigFile): ReadonlyArray<StrictSchema.Problem> =>
+  Object.entries(brokers).flatMap(([name, broker]) => {
+    const { store } = optionsOf(broker)
+    if (store === undefined) return []
+    const path = ["brokers", name, "store"]
+    if (store === name) {
+      const remedy = "Write the name of another broker, or remove store: the transactions of a database need none"
+      return [{ path, detail: "a broker cannot be its own store", remedy }]
+    }
+    if (optionsOf(brokers[store]).store === undefined) return []
+    const remedy = `Remove store from brokers.${store}, or write the name of another broker`
+    return [{ path, detail: `the store ${store} has a store`, remedy }]
+  })
+
+/** Returns the outbox of each store as a queue, so operators find it; a file can name it itself. */
+const outboxes = ({ brokers }: ConfigFile, named: Linked["queues"]): Linked["queues"] => {
+  const queues: Record<string, ConfiguredQueue> = {}
+  for (const [name, broker] of Object.entries(brokers)) {
+    const { store } = optionsOf(broker)
+    const isKnown = [...Object.values(named), ...Object.values(queues)].some(
+      (queue) => queue.broker === store && queue.name === Relay.queue
+    )
+    if (store === undefined || isKnown) continue
+    const isTaken = Object.hasOwn({ ...named, ...queues }, Relay.queue)
+    queues[isTaken ? `${Relay.queue} on ${store}` : Relay.queue] = {
+      ...QueueDefinition.make(Relay.queue, { codec: Codec.bytes }),
+      broker: store,
+      options: Relay.defaults,
+      retryPath: ["brokers", name, "store"]
+    }
+  }
+  return queues
+}
+
 /** Returns the problems of names that no broker or policy has. */
 const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
   const problems: Array<StrictSchema.Problem> = []
@@ -70,6 +110,18 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
     problems.push({ path, ...problem, remedy })
   }
   if (file.broker !== undefined) lookUp("broker", file.broker, brokers, ["broker"])
+  for (const [name, broker] of Object.entries(file.brokers)) {
+    const { inboxRetention, store } = optionsOf(broker)
+    if (store !== undefined) lookUp("broker", store, brokers, ["brokers", name, "store"])
+    else if (inboxRetention !== undefined) {
+      const detail = "without store, this option has no effect"
+      problems.push({
+        path: ["brokers", name, "inboxRetention"],
+        detail,
+        remedy: "Write it next to store, or remove it"
+      })
+    }
+  }
   for (const [key, { broker, retry }] of Object.entries(file.queues ?? {})) {
     if (broker !== undefined) lookUp("broker", broker, brokers, ["queues", key, "broker"])
     else if (file.broker === undefined && brokers.length !== 1) {
@@ -133,7 +185,7 @@ const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker:
 /** Links a file. Fails with all problems. */
 export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<StrictSchema.Problem>> => {
   const brokers = Object.keys(file.brokers)
-  const absent = missing(file, brokers)
+  const absent = [...missing(file, brokers), ...wrongStores(file)]
   const defaultBroker = file.broker ?? (brokers.length === 1 ? brokers[0] : undefined)
   const queues: Record<string, ConfiguredQueue> = {}
   const problems = [...absent]
@@ -148,6 +200,7 @@ export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<Stri
   }
   problems.push(...contradictions(queues))
   if (problems.length > 0) return Result.fail(problems)
+  Object.assign(queues, outboxes(file, queues))
   const queuesOn = (broker: string): ReadonlyArray<ConfiguredQueue> => {
     const own = Object.values(queues).filter((queue) => queue.broker === broker)
     if (own.length > 0 || !brokers.includes(broker)) return own

@@ -3,8 +3,9 @@
  * JSON, and shows why a consumer takes no messages.
  */
 import * as Effect from "effect/Effect"
-import { Broker, type Counts } from "../port/Broker.ts"
+import { Broker, type Counts, type Service } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
+import { outbox } from "../port/Inbox.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Counting from "../port/Counting.ts"
@@ -71,16 +72,22 @@ export interface QueueHealth extends ConsumerHealth {
   readonly counts: Counts | undefined
 }
 
-/** The health of a broker and its consumers. */
-export interface Health {
+/** The health of a broker. */
+export interface BrokerHealth {
   /** The broker's name, for example `memory`. */
   readonly broker: string
   readonly connection: Connection
+}
+
+/** The health of a broker, its store and its consumers. */
+export interface Health extends BrokerHealth {
+  /** The health of the broker's store. Default: the broker has none. */
+  readonly store?: BrokerHealth | undefined
   readonly consumers: ReadonlyArray<QueueHealth>
 }
 
 /**
- * Returns the health of the broker and of these consumers. It never fails, and takes about a second at most.
+ * Returns the health of the broker, its store and these consumers. It never fails, and takes about a second at most.
  *
  * @example
  * ```ts
@@ -101,26 +108,29 @@ export const check = (
 ): Effect.Effect<Health, never, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
-    const { capabilities, connection } = broker
-    const isUp = connection().state === "up"
-    // A probe must answer even when the broker does not.
-    const counts = (queue: string): Effect.Effect<Counts | undefined> =>
-      Effect.catchCause(Counting.within(broker, queue, Counting.brief), () => Effect.undefined)
+    const { store } = broker
+    const counted = ({ health }: { readonly health: () => ConsumerHealth }) => {
+      const seen = health()
+      const home = store !== undefined && seen.queue === outbox ? store : broker
+      return Effect.map(countsOf(home, seen.queue), (counts) => ({ ...seen, counts }))
+    }
     return {
-      broker: capabilities.broker,
-      connection: connection(),
-      consumers: yield* Effect.forEach(
-        consumers,
-        ({ health }) => {
-          const seen = health()
-          return isUp
-            ? Effect.map(counts(seen.queue), (found) => ({ ...seen, counts: found }))
-            : Effect.succeed({ ...seen, counts: undefined })
-        },
-        { concurrency: "unbounded" }
-      )
+      ...ofBroker(broker),
+      ...(store && { store: ofBroker(store) }),
+      consumers: yield* Effect.forEach(consumers, counted, { concurrency: "unbounded" })
     }
   })
+
+const ofBroker = ({ capabilities, connection }: Service): BrokerHealth => ({
+  broker: capabilities.broker,
+  connection: connection()
+})
+
+/** A probe must answer even when the broker does not. */
+const countsOf = (broker: Service, queue: string): Effect.Effect<Counts | undefined> =>
+  broker.connection().state === "up"
+    ? Effect.catchCause(Counting.within(broker, queue, Counting.brief), () => Effect.undefined)
+    : Effect.undefined
 
 /** Why a consumer works less than it could, though it is alive. */
 export interface Degradation {
@@ -212,7 +222,7 @@ const checkHealth = (call: string, health: unknown): void => {
 const able: ReadonlySet<ConsumerHealth["state"]> = new Set(["running", "paused", "probing"])
 
 /**
- * Whether the process can take work: the broker can be reached, and every consumer is subscribed. A consumer that a
+ * Whether the process can take work: the broker and its store can be reached, and every consumer is subscribed. A consumer that a
  * backoff pauses counts as ready; {@link degraded} lists it.
  *
  * When to use: for a readiness probe.
@@ -225,6 +235,7 @@ export const isReady = (health: Health, options: ReadyOptions = {}): boolean => 
   const { unreadyWhen = [] } = options
   return (
     health.connection.state === "up" &&
+    (health.store === undefined || health.store.connection.state === "up") &&
     health.consumers.every(({ state }) => able.has(state)) &&
     (unreadyWhen.length === 0 || degraded(health).every(({ reason }) => !unreadyWhen.includes(reason)))
   )

@@ -5,6 +5,9 @@
 import type * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
 
+/** The queue of a store that is its outbox. */
+export const outbox = "requeue.outbox"
+
 /** The inbox of a broker with transactions. A message is named by its queue and its id. */
 export interface Inbox {
   /**

@@ -12,10 +12,18 @@ const known = new WeakMap<Service, Map<string, ReadonlyArray<string>>>()
 /** `orders.dlq`, or `orders-dlq` and `orders-dlq.fifo` where names have no dots. */
 const convention = /[^\w]dlq([^\w]parked)?(\.fifo)?$|[^\w]parked(\.fifo)?$/
 
-/** Records the dead-letter queues of a queue's policy. */
-export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy): void => {
+const of = (broker: Service): Map<string, ReadonlyArray<string>> => {
   const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
   known.set(broker, queues)
+  return queues
+}
+
+/** Makes a broker that is made from another one share its records. */
+export const share = (broker: Service, made: Service): void => void known.set(made, of(broker))
+
+/** Records the dead-letter queues of a queue's policy. */
+export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy): void => {
+  const queues = of(broker)
   const names = RetryPolicy.deadLetterQueues(retry, queue)
   queues.set(queue, [...new Set([...(queues.get(queue) ?? []), ...names])])
 }

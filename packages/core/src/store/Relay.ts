@@ -24,10 +24,13 @@ import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import { Broker, fateOf, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
+import { outbox } from "../port/Inbox.ts"
+import * as Log from "../port/Log.ts"
+import * as Reconnect from "../runtime/Reconnect.ts"
 import * as Outbox from "./internal/outbox.ts"
 
 /** The queue of the store that is the outbox. */
-export const queue = Outbox.queue
+export const queue = outbox
 
 /** The failure of a message in the outbox that does not name its queue. It is a dead letter at once. */
 export class NotAddressed extends Error {
@@ -40,7 +43,8 @@ const untilReached = Schedule.jittered(
   Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("10 seconds")])
 )
 
-const defaults = {
+/** The defaults of a relay, where they differ from those of a consumer. */
+export const defaults = {
   batch: BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 0 }),
   retry: RetryPolicy.make({
     maxRetries: 10,
@@ -52,16 +56,35 @@ const defaults = {
 /** A message of the outbox, and what to publish. */
 type Entry = readonly [Received<Uint8Array>, Outgoing]
 
+/** Publishes messages. `onFailure` logs the failures of an outage. */
+interface Publisher extends Pick<Service, "publish"> {
+  readonly onFailure: (error: BrokerError) => Effect.Effect<void>
+}
+
+const publisher = ({ capabilities, publish }: Service): Publisher => {
+  let failures = 0
+  return {
+    publish: (messages) => Effect.tap(publish(messages), () => Effect.sync(() => (failures = 0))),
+    onFailure: ({ message }) =>
+      Effect.suspend(() => {
+        const annotations = { broker: capabilities.broker, failures, errorMessage: message }
+        return Reconnect.isTold(failures++)
+          ? Log.warning("not publishing: messages wait in the outbox", annotations)
+          : Effect.void
+      })
+  }
+}
+
 /** Publishes entries, and returns those that the broker refuses. Waits until it can be reached. */
 const forward = (
-  { publish }: Service,
+  { onFailure, publish }: Publisher,
   entries: ReadonlyArray<Entry>
 ): Effect.Effect<ReadonlyArray<readonly [Received<Uint8Array>, BrokerError]>> => {
   const refused: Array<readonly [Received<Uint8Array>, BrokerError]> = []
   let left = entries
   const attempt = Effect.suspend(() =>
     Effect.tapError(publish(left.map(([, outgoing]) => outgoing)), (error) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const failed = left.flatMap((entry, index) => {
           const { error: own = error, status = "unknown" } = error.entries?.[index] ?? {}
           return status === "sent" ? [] : [[entry, own] as const]
@@ -69,6 +92,7 @@ const forward = (
         const isRefusal = (own: BrokerError) => fateOf(own) === "rejected"
         refused.push(...failed.flatMap(([[message], own]) => (isRefusal(own) ? [[message, own] as const] : [])))
         left = failed.flatMap(([entry, own]) => (isRefusal(own) ? [] : [entry]))
+        return left.length > 0 ? onFailure(error) : Effect.void
       })
     )
   )
@@ -80,7 +104,7 @@ const forward = (
 }
 
 const relay =
-  (broker: Service) =>
+  (publisher: Publisher) =>
   ({ messages }: Batch<Uint8Array>): Effect.Effect<void> => {
     const entries = messages.flatMap((message) => {
       const outgoing = Outbox.fromOutbox(message)
@@ -89,7 +113,7 @@ const relay =
       return []
     })
     if (entries.length === 0) return Effect.void
-    return Effect.map(forward(broker, entries), (refused) => {
+    return Effect.map(forward(publisher, entries), (refused) => {
       for (const [message, error] of refused) message.fail(error)
     })
   }
@@ -134,7 +158,7 @@ export const start = (
     const broker = yield* Broker
     const { store } = broker
     if (store === undefined) return yield* Effect.fail(withoutStore(broker))
-    const definition = QueueDefinition.make(queue, { codec: Codec.bytes })
-    const started = Consumer.startBatch(definition, { ...defaults, ...options }, relay(broker))
+    const definition = { ...QueueDefinition.make(queue, { codec: Codec.bytes }), options: defaults }
+    const started = Consumer.startBatch(definition, options, relay(publisher(broker)))
     return yield* Effect.provideService(started, Broker, store)
   })

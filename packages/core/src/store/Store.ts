@@ -23,6 +23,7 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { Inbox as InboxPort } from "../port/Inbox.ts"
+import * as KnownQueues from "../port/KnownQueues.ts"
 import * as Inbox from "./internal/inbox.ts"
 import * as Outbox from "./internal/outbox.ts"
 
@@ -37,7 +38,9 @@ export interface Options {
 }
 
 /** The kind of each option. */
-export const kinds: OptionNames.Of<Options> = { inboxRetention: Delay.kind(60 * 60_000, Number.POSITIVE_INFINITY) }
+export const kinds = {
+  inboxRetention: Delay.kind(60 * 60_000, Number.POSITIVE_INFINITY)
+} satisfies OptionNames.Of<Options>
 
 const defaultRetention = 30 * 24 * 60 * 60_000
 
@@ -108,7 +111,7 @@ const join = (
     const used = Deferred.makeUnsafe<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(used), clean(inbox, retention)))
     const onUse = () => Deferred.doneUnsafe(used, Exit.void)
-    return {
+    const joined: Service = {
       ...broker,
       store,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
@@ -122,4 +125,6 @@ const join = (
           ...Inbox.over(subscription, { broker: name, queue: options.queue, inbox, onUse })
         }))
     }
+    KnownQueues.share(broker, joined)
+    return joined
   })

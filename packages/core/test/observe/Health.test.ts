@@ -154,6 +154,15 @@ describe("probes", () => {
     assert.deepStrictEqual([Health.isReady(printed), Health.isLive(printed)], [ready, live])
   })
 
+  it.each([
+    ["up", true],
+    ["down", false]
+  ] as const)("when the store is %s", (state, ready) => {
+    const store = { broker: "s", connection: { state, since: 2 } }
+    const health: Health.Health = { broker: "b", connection: up, store, consumers: [fine] }
+    assert.deepStrictEqual([Health.isReady(health), Health.isLive(health)], [ready, true])
+  })
+
   it("a consumer that one failed run has paused is degraded, and unready only where that is asked for", () => {
     const health: Health.Health = {
       broker: "b",

@@ -15,10 +15,8 @@ import type { Received } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
+import { outbox } from "../../port/Inbox.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
-
-/** The queue that is the outbox. */
-export const queue = "requeue.outbox"
 
 const header = "requeue-outbox"
 
@@ -60,7 +58,7 @@ export const toOutbox = ({ body, create, delay, headers, metadata, native, queue
     native,
     create: create === false ? false : undefined
   }
-  return { queue, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
+  return { queue: outbox, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
 }
 
 /** Returns the message of the broker; `undefined` if the message does not name a queue. */

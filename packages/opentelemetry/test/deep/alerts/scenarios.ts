@@ -1,7 +1,8 @@
 /** An hour of a queue each: ten minutes in which all is well, an outage, and what comes after it. */
-import type { Faults } from "@requeue/adapter-memory"
-import { Backoff, Consumer, ConsumerBackoff, RetryPolicy } from "@requeue/core"
+import { type Faults, MemoryBroker, MemoryTransaction } from "@requeue/adapter-memory"
+import { Backoff, Broker, Consumer, ConsumerBackoff, Producer, Relay, RetryPolicy, Store } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { Scrape } from "./samples.ts"
 import { failure, load, type Outage, type Program, scrape } from "./world.ts"
 
@@ -124,6 +125,26 @@ export const scenarios: ReadonlyArray<Scenario> = [
           () => disconnect(false)
         )
       )
+  },
+  {
+    name: "the broker of an outbox cannot be reached",
+    fires: { 24: [], 39: ["RequeueOutboxNotMoving"], 60: [] },
+    program: ({ disconnect }) =>
+      Effect.gen(function* () {
+        const broker = Layer.succeed(Broker.Broker, yield* Broker.Broker)
+        const beside = yield* Layer.build(Store.layer(broker, MemoryBroker.layer()))
+        const relaying = Effect.gen(function* () {
+          yield* Relay.start()
+          const { within } = yield* Producer.make("orders")
+          const write = MemoryTransaction.runEffect((transaction) => within(transaction).send(1))
+          yield* Effect.forkScoped(Effect.forever(Effect.andThen(write, Effect.sleep("30 seconds"))))
+          return yield* during(
+            () => disconnect(true),
+            () => disconnect(false)
+          )
+        })
+        return yield* Effect.provide(relaying, beside)
+      })
   },
   {
     name: "the broker takes no retries",
