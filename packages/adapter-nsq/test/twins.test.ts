@@ -49,6 +49,7 @@ const open = (...nodes: ReadonlyArray<Node>) => {
       topic,
       connection,
       sessions,
+      isFinished: () => false,
       gone: Deferred.makeUnsafe(),
       elapsed: () => 0,
       decode: ({ attempts, body }) => ({
