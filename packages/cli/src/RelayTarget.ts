@@ -59,10 +59,12 @@ export const layer = ({ broker, store }: RelayTarget) => {
   const connected = (place: Target.Place, output: Output["Service"]) =>
     Layer.provide(Target.layer(place), Layer.succeed(Output, output))
   const joined = Effect.map(Output, (output) => Store.layer(connected(broker, output), connected(store, output)))
-  return Layer.catch(Layer.unwrap(joined), (error) =>
-    Layer.effect(
-      Broker.Broker,
-      Effect.fail(error instanceof ConfigurationError.ConfigurationError ? broker.locate(error) : error)
+  return Layer.unwrap(joined).pipe(
+    Layer.catch((error) =>
+      Layer.effect(
+        Broker.Broker,
+        Effect.fail(error instanceof ConfigurationError.ConfigurationError ? broker.locate(error) : error)
+      )
     )
   )
 }

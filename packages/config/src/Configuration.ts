@@ -5,7 +5,7 @@
  * the program's queues. {@link load} finds, reads and checks the file. It connects nothing; {@link Configuration.layer} does.
  */
 import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy, Store } from "@requeue/core"
-import { type Adapter, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
+import { type Adapter, OptionKind, OptionNames } from "@requeue/core/port"
 import type { ConnectOptions } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
@@ -19,6 +19,7 @@ import * as BrokerProblems from "./internal/brokerProblems.ts"
 import type { ofBroker } from "./internal/connectOptions.ts"
 import * as Checking from "./internal/checking.ts"
 import * as Fields from "./internal/fields.ts"
+import * as Layers from "./internal/layers.ts"
 import * as Link from "./internal/link.ts"
 import * as Masking from "./internal/masking.ts"
 import * as Named from "./internal/named.ts"
@@ -194,21 +195,10 @@ const make = (
 
   const alone = Effect.fnUntraced(function* (name: string) {
     const resolved = yield* find(name)
-    const { options, url } = Redacted.value(resolved.address)
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
-    const checked = Effect.gen(function* () {
-      const broker = Named.service(name, yield* Broker.Broker)
-      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(name, key, queue, broker.capabilities))
-      if (problems.length > 0) return yield* refused(name, problems)
-      for (const [, queue] of here) KnownQueues.add(broker, queue.name, queue.options.retry ?? RetryPolicy.make())
-      // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
-      for (const [, queue] of here)
-        yield* resolved.adapter.operations?.plan(requestOf(queue), url, options) ?? Effect.void
-      return broker
-    })
-    return Layer.effect(Broker.Broker, checked).pipe(
+    return Layer.effect(Broker.Broker, Layers.verified(name, here, resolved, refused)).pipe(
       Layer.provide(Adapters.layerOf(resolved)),
-      mapError((error) =>
+      Layers.mapError((error) =>
         error instanceof BrokerError.BrokerError ? Named.error(name, masked(name, error)) : located(name)(error)
       )
     )
@@ -227,7 +217,7 @@ const make = (
     const { inboxRetention, store } = optionsOf(broker)
     if (store === undefined) return aloneOf(broker)
     const joined = Store.layer(aloneOf(broker), aloneOf(store), { inboxRetention })
-    return mapError(located(broker ?? defaultBroker!))(joined) // A broker with a store has been found.
+    return Layers.mapError(located(broker ?? defaultBroker!))(joined) // A broker with a store has been found.
   }
 
   return {
@@ -254,16 +244,6 @@ const make = (
 interface Opened extends Partial<Readonly<Record<(typeof ofBroker)[number], unknown>>> {
   readonly url: string
 }
-
-const mapError =
-  <E, E2>(map: (error: E) => E2) =>
-  (layer: Layer.Layer<Broker.Broker, E>): Layer.Layer<Broker.Broker, E2> =>
-    Layer.catch(layer, (error) => Layer.effect(Broker.Broker, Effect.fail(map(error))))
-
-const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
-  queue: name,
-  retry
-})
 
 /** The options of {@link queue}: how a program types the bodies of a queue of the file. */
 export interface QueueOptions<A, I = A> {
