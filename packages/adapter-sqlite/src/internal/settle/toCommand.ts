@@ -12,7 +12,7 @@ export type Command =
   | { readonly _tag: "GiveBack" }
   | ({ readonly _tag: "Replace" } & Pick<NewRow, "queue" | "at" | "metadata">)
 
-export const remove: Command = { _tag: "Remove" }
+const remove: Command = { _tag: "Remove" }
 
 /** `queue` is the delivery's, `now` is in epoch milliseconds. */
 export const toCommand = (
