@@ -1,6 +1,6 @@
 /** The held deliveries of a session: neither settled, nor being settled, nor lost. */
 import type { Identity } from "../driver.ts"
-import type { Receipt } from "./receipt.ts"
+import { nameOf, type Receipt } from "./receipt.ts"
 
 /** `take` and `untake` return `false` for a lost delivery, and call `onLost` if it was held. */
 export interface Held {
@@ -12,8 +12,8 @@ export interface Held {
   readonly extend: (receipt: Receipt) => boolean
   /** Holds a new delivery; `false` if it replaces an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
-  /** Removes the delivery of a message that has been redelivered. Returns whether a later one than `deliveries` is held. */
-  readonly replace: (id: string, deliveries: number) => boolean
+  /** Removes the delivery of a message if this one is later. Returns whether one is held that is later than this. */
+  readonly replace: (by: Receipt) => boolean
   /** Ends the lease of a message's delivery; `false` if none is held. */
   readonly lose: (id: string) => boolean
   /** Removes all deliveries without calling `onLost`, and returns their ids. */
@@ -65,10 +65,11 @@ export const make = (env: {
       receipts.set(receipt.id, receipt)
       return isNew
     },
-    replace: (id, deliveries) => {
-      const receipt = receipts.get(id)
-      if (receipt === undefined || receipt.deliveries > deliveries) return receipt !== undefined
-      receipts.delete(id)
+    replace: (by) => {
+      const receipt = receipts.get(by.id)
+      if (receipt === undefined || nameOf(receipt) !== nameOf(by)) return false
+      if (receipt.deliveries > by.deliveries) return true
+      receipts.delete(by.id)
       onLost()
       return false
     },

@@ -7,19 +7,19 @@
  * copy.
  */
 import { BoundedMap } from "@requeue/core/port"
-import { homeOf, isSame, type Node } from "../connect/nodes.ts"
+import { isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** The messages of one topic at one address of an nsqd, where ids are unique. A copy in another topic may have its original's id. */
+/** The messages of one topic that arrived at one address of an nsqd. A copy in another topic may have its original's id. */
 interface Messages {
   /** When requeued messages are due, in monotonic milliseconds. */
   readonly due: BoundedMap.BoundedMap<number>
   readonly finished: BoundedMap.BoundedMap<true>
 }
 
-/** A message's session and id. */
-type Source = Pick<Receipt, "id" | "session">
+/** A message's session and name. */
+type Source = Pick<Receipt, "name" | "session">
 
 /** The memory of requeued and of finished messages. It outlives sessions. */
 export interface Remembered {
@@ -46,23 +46,21 @@ export const make = (limit = limits.requeued): Remembered => {
     return made
   }
 
-  /** Returns the messages in which a source is: of its nsqd at any address, which may have been learned since. */
-  const find = ({ id, session: { node, topic } }: Source, part: keyof Messages): Messages | undefined => {
-    for (const [other, messages] of known.get(topic) ?? []) {
-      if (messages[part].has(id) && homeOf(other) === homeOf(node)) return messages
-    }
+  /** Returns the messages among which a message is: an nsqd may have several addresses. */
+  const find = ({ name, session: { topic } }: Source, part: keyof Messages): Messages | undefined => {
+    for (const messages of known.get(topic)?.values() ?? []) if (messages[part].has(name)) return messages
     return undefined
   }
 
   return {
-    requeued: (source, due) => messagesOf(source).due.set(source.id, due),
+    requeued: (source, due) => messagesOf(source).due.set(source.name, due),
     takeDue: (source) => {
       const due = find(source, "due")?.due
-      const at = due?.get(source.id)
-      due?.delete(source.id)
+      const at = due?.get(source.name)
+      due?.delete(source.name)
       return at
     },
-    finished: (source) => messagesOf(source).finished.set(source.id, true),
+    finished: (source) => messagesOf(source).finished.set(source.name, true),
     isFinished: (source) => find(source, "finished") !== undefined
   }
 }

@@ -2,7 +2,7 @@
 import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../driver.ts"
-import { homeOf, type Node } from "../connect/nodes.ts"
+import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
@@ -22,8 +22,6 @@ export interface Session extends SettlingSession {
   readonly end: () => void
   /** Reports its deliveries as lost, and leaves the credit: they no longer count. */
   readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
-  /** Whether it has the messages of this session, because its connection leads to the same nsqd by another address. */
-  readonly isTwinOf: (session: SettlingSession) => boolean
   readonly replace: Held.Held["replace"]
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
@@ -141,9 +139,12 @@ export const make = (options: SessionOptions): Session => {
   const answers = makeAnswers()
   const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
 
-  /** Ends earlier deliveries of a message on other connections: the core has this one in their place, unless it is too old. */
-  const isReplaced = (id: string, deliveries: number): boolean =>
-    [...sessions].filter((each) => each.isTwinOf(session)).some((twin) => twin.replace(id, deliveries))
+  /**
+   * Whether another connection, to another address of nsqd, holds a later delivery. Ends an earlier one: the core has this one in
+   * its place.
+   */
+  const isReplaced = (receipt: Receipt): boolean =>
+    receipt.deliveries > 1 && [...sessions].some((other) => other !== session && other.replace(receipt))
 
   const session: Session = {
     node,
@@ -186,18 +187,17 @@ export const make = (options: SessionOptions): Session => {
       onReconnect((delivery) => receiptOf(delivery).session === session)
       membership?.leave()
     },
-    isTwinOf: (other) => other !== session && other.topic === topic && homeOf(other.node) === homeOf(node),
     replace: held.replace,
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
-      const { attempts: deliveries, id } = frame
+      const { attempts: deliveries, id, name } = frame
       if (isClosing) return write(`REQ ${id} 0\n`, ignore)
-      if (deliveries > 1 && isReplaced(id, deliveries)) return
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
-      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      const receipt: Receipt = { session, id, name, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      if (isReplaced(receipt)) return
       // A redelivery after the end of a lease replaces the earlier delivery.
       if (held.add(receipt)) membership?.arrived()
       onDelivery(new Received(decoded, frame, receipt))

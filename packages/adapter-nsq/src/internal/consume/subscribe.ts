@@ -70,7 +70,7 @@ export const subscribe = (
         sessions: new Set(),
         decode: (frame, session) => {
           const [wall, monotonic] = [now(), elapsed()]
-          const due = remembered.takeDue({ session, id: frame.id })
+          const due = remembered.takeDue({ session, name: frame.name })
           const { clock } = session.node
           clock.stored(Number(frame.timestamp / 1_000_000n), monotonic)
           return toDelivery(frame, {
