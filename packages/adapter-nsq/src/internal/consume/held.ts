@@ -1,6 +1,6 @@
 /** The held deliveries of a session: neither settled, nor being settled, nor lost. */
 import type { Identity } from "../driver.ts"
-import { nameOf, type Receipt } from "./receipt.ts"
+import type { Receipt } from "./receipt.ts"
 
 /** `take` and `untake` return `false` for a lost delivery, and call `onLost` if it was held. */
 export interface Held {
@@ -67,7 +67,7 @@ export const make = (env: {
     },
     replace: (by) => {
       const receipt = receipts.get(by.id)
-      if (receipt === undefined || nameOf(receipt) !== nameOf(by)) return false
+      if (receipt === undefined || receipt.name !== by.name) return false
       if (receipt.deliveries > by.deliveries) return true
       receipts.delete(by.id)
       onLost()

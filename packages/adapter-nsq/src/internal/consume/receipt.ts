@@ -9,7 +9,7 @@ export interface Receipt {
   readonly session: SettlingSession
   /** The id of the message, unique within its topic only. */
   readonly id: string
-  /** See `Frame`. An nsqd that has several addresses delivers the message by each of them under this name. */
+  /** The unique name of the copy, the same at each address of its nsqd; see `Frame`. */
   readonly name: string
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
@@ -52,7 +52,3 @@ export interface SettlingSession extends Live {
 
 /** Returns the receipt of a delivery. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns it unchanged.
-
-/** Returns a unique name of the delivered copy. A copy in another topic may have its original's id. */
-export const nameOf = ({ name, session: { topic } }: Pick<Receipt, "name" | "session">): string =>
-  `${topic.topic} ${name}`

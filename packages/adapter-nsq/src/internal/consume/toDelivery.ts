@@ -10,7 +10,7 @@ export interface Frame {
   readonly attempts: number
   /** 16 characters. */
   readonly id: string
-  /** The id and the timestamp, equal at each delivery. Two nsqd may use the same id, but hardly in the same nanosecond. */
+  /** The id and the timestamp: two nsqd, or two topics, may use the same id, but hardly in the same nanosecond. */
   readonly name: string
   readonly body: Buffer
 }
