@@ -66,7 +66,7 @@ const open = (publish: Publish) =>
         metadata: Metadata.make("m", 0),
         nonce: undefined
       }),
-      isFinished: ({ id }) => finished.has(id),
+      isFinished: (name) => finished.has(name),
       onDelivery: (delivery) => void received.push(delivery)
     })
     const credit = Credit.make(timers.now)
@@ -86,7 +86,7 @@ const open = (publish: Publish) =>
           now: 0
         })),
       publish,
-      finished: ({ delivery }) => void finished.add(receiptOf(delivery).id),
+      finished: ({ delivery }) => void finished.add(receiptOf(delivery).name),
       requeued: () => {}
     })
     const deliver = (id: string): Delivery.Delivery => {

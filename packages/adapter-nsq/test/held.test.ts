@@ -13,6 +13,7 @@ test("a redelivery, a copy that failed and a refusal cost the same with thousand
       asked++
       return `${id}`
     },
+    name: "",
     deliveries,
     nonce: undefined,
     receivedAt: 0,

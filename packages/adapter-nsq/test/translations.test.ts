@@ -3,8 +3,7 @@ import { BrokerError } from "@requeue/core"
 import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as fc from "fast-check"
 import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
-import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
-import type { Node } from "../src/internal/connect/nodes.ts"
+import type { Receipt } from "../src/internal/consume/receipt.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
 import { closedText, refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
@@ -22,6 +21,7 @@ const frame = (body: Uint8Array, change: Partial<Frame> = {}): Frame => ({
   timestamp: BigInt(now - 100) * 1_000_000n + 42n,
   attempts: 1,
   id: "0a1b2c3d4e5f6071",
+  name: "0a1b2c3d4e5f6071",
   body: Buffer.from(body),
   ...change
 })
@@ -502,6 +502,7 @@ describe("what is to come again", () => {
   const receipt = (id: string, change: Partial<Receipt["session"]> = {}, nonce?: string): Receipt => ({
     session: { node, topic, ...change } as Receipt["session"],
     id,
+    name: id,
     deliveries: 1,
     nonce,
     receivedAt: 0,
@@ -514,40 +515,17 @@ describe("what is to come again", () => {
     remembered.requeued(receipt("b"), 2)
     remembered.requeued(receipt("a"), 3)
     remembered.requeued(receipt("c"), 4)
-    assert.deepStrictEqual(
-      ["a", "b", "c", "c"].map((id) => remembered.takeDue(receipt(id))),
-      [3, undefined, 4, undefined]
-    )
+    assert.deepStrictEqual(["a", "b", "c", "c"].map(remembered.takeDue), [3, undefined, 4, undefined])
   })
 
-  it("is not that of another topic or nsqd with the same id", () => {
-    const remembered = Remembered.make()
-    const others = [receipt("a", { topic: { ...topic } }), receipt("a", { node: { ...node } })]
+  it("is remembered for each nsqd, and found whatever its address", () => {
+    const remembered = Remembered.make(1)
+    const other = { node: { ...node, name: "localhost:4150" } }
     remembered.requeued(receipt("a"), 1)
-    remembered.finished(receipt("a"))
-    for (const other of others) {
-      assert.isUndefined(remembered.takeDue(other))
-      assert.isFalse(remembered.isFinished(other))
-    }
-    assert.isTrue(remembered.isFinished(receipt("a")))
-  })
-
-  it("is that of another address of the same nsqd, also if this was learned since", () => {
-    const remembered = Remembered.make()
-    const alias: Node = { ...node, name: "localhost:4150", identity: undefined }
-    remembered.requeued(receipt("a", { node: alias }), 1)
-    remembered.finished(receipt("a", { node: alias }))
-    assert.isFalse(remembered.isFinished(receipt("a")))
-    alias.home = node
-    assert.isTrue(remembered.isFinished(receipt("a")))
-    assert.deepStrictEqual([remembered.takeDue(receipt("a")), remembered.takeDue(receipt("a"))], [1, undefined])
-  })
-
-  it("has a name of its own, in each topic of each nsqd", () => {
-    const other = { node: { ...node, name: "h:4250", identity: "other" } }
-    const names = [receipt("a"), receipt("b"), receipt("a", other), receipt("a", { topic: { ...topic, topic: "t" } })]
-    assert.strictEqual(new Set(names.map(nameOf)).size, names.length)
-    assert.strictEqual(nameOf(receipt("a", {}, "n")), nameOf(receipt("a")))
+    remembered.requeued(receipt("b", other), 2)
+    remembered.finished(receipt("c", other))
+    assert.deepStrictEqual(["a", "b", "b"].map(remembered.takeDue), [1, 2, undefined])
+    assert.deepStrictEqual(["a", "c"].map(remembered.isFinished), [false, true])
   })
 
   it("twins have the same nonce on different nsqd; a message without a nonce has no twin", () => {

@@ -22,7 +22,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills:
       "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     file: "settle/settle.ts",
-    text: "error ?? (present.has(claim) ? undefined : lost)",
+    text: "error ?? (commands.has(claim) ? undefined : lost)",
     replacement: "error"
   },
   {

@@ -68,7 +68,7 @@ export const commands = (): Decoder<Command> => decoder<Command>(readCommand)
 
 const frameOf = (type: number, data: Buffer): Frame => {
   if (type !== 2) return { from: "nsqd", name: type === 1 ? "error" : "response", text: data.toString() }
-  return { from: "nsqd", name: "message", ...toFrame(data) }
+  return { ...toFrame(data), from: "nsqd", name: "message" }
 }
 
 export const frames = (): Decoder<Frame> =>

@@ -81,10 +81,9 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
       return Effect.map(call, (failures) => {
         if (!machine.isAlive()) return failures
         for (const { about, of } of all) {
+          const failure = failures.find((each) => each.delivery === of)
           // Cast, because no world has a store.
-          const fate = failures.find((failure) => failure.delivery === of)?.fate as
-            | Exclude<Broker.Fate, "committed">
-            | undefined
+          const fate = failure?.fate as Exclude<Broker.Fate, "committed"> | undefined
           if (fate === undefined || fate === "lost") ended(about.delivery)
           record({ _tag: "Answered", ...about, fate })
         }

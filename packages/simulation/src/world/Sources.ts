@@ -84,7 +84,9 @@ export const make = ({ activity, history, now }: World): Sources => {
       }
       const first = (all: ReadonlyArray<Delivery>) => all.toSorted((one, other) => orderOf(one) - orderOf(other))[0]
       // A client may repeat a copy after its call has ended, and one that ends returns what it holds without a request.
-      return first(settled) ?? first(ended) ?? given.at(-1)
+      const last = given.at(-1)
+      const repeated = last !== undefined && fitting.includes(last) ? last : (first(fitting) ?? last)
+      return first(settled) ?? first(ended) ?? repeated
     }
   }
 }

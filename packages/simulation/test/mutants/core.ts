@@ -514,9 +514,9 @@ const settlingOfKit = "kit/src/Settling.ts"
 const clients: ReadonlyArray<Mutant> = [
   {
     name: "the adapter for NSQ takes two addresses of one nsqd for two",
-    file: "adapter-nsq/src/internal/connect/nodes.ts",
-    from: "one === other || (one.identity !== undefined && one.identity === other.identity)",
-    to: "one === other",
+    file: "adapter-nsq/src/internal/consume/session.ts",
+    from: "const { attempts: deliveries, id, name } = frame",
+    to: "const { attempts: deliveries, id } = frame, name = node.name + frame.name",
     was: "A message that came again at another address of its nsqd ran again, though it was settled."
   },
   {

@@ -254,11 +254,11 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     replacement: 'typeof value === "number" ? value : undefined'
   },
   {
-    name: "knows a message by its id, in whatever topic",
+    name: "knows a message by its id alone",
     kills: "a copy that has the id of a message in another topic runs all the same",
-    file: "consume/remembered.ts",
-    text: "const found = known.get(topic)?.get(node)",
-    replacement: "const found = [...known.values()][0]?.get(node)"
+    file: "consume/toDelivery.ts",
+    text: 'payload.toString("latin1", offsets.id, offsets.body) + payload.toString("hex", 0, offsets.attempts)',
+    replacement: 'payload.toString("latin1", offsets.id, offsets.body)'
   },
   {
     name: "trusts nsqd to keep a delay over its restart",
@@ -271,7 +271,7 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "forgets when a requeued message is due",
     kills: "a retry that is native comes no earlier, and is counted once, although nsqd restarts in order meanwhile",
     file: "consume/remembered.ts",
-    text: "requeued: (source, due) => messagesOf(source).due.set(source.id, due)",
+    text: "requeued: ({ name, session }, due) => at(session).due.set(name, due)",
     replacement: "requeued: () => {}"
   },
   {

@@ -87,6 +87,24 @@ describe("a world with a file reports", () => {
     assert.deepStrictEqual(facts, ["stored work", "handed to a1", "back: lease", "handed to a2", "gone: settled"])
   })
 
+  it("a retry that is due at once although its process's clock is set back while it waits for a lock", async () => {
+    const clock = { offset: 0, speed: 1, jumps: [{ at: 110, by: -3_600_000 }] }
+    const facts = await run({
+      processes: [{ ...Story.process("a"), clock }],
+      sendings: sendingOf([{ takes: 0, throws: "error" }]),
+      version: { backoff: [] },
+      only: ["busy a1 begin 2"]
+    })
+    assert.deepStrictEqual(facts, [
+      "stored work",
+      "handed to a1",
+      "stored work",
+      "gone: settled",
+      "handed to a1",
+      "gone: settled"
+    ])
+  })
+
   it("what a power cut undoes: an ack, and no transaction", async () => {
     const { sendings } = Story.scenario()
     const facts = await run({

@@ -17,12 +17,7 @@ export interface Node {
   readonly clock: NsqdClock.NsqdClock
   /** Identity of the nsqd, equal for all its addresses; `undefined` while unknown. */
   identity?: string | undefined
-  /** An earlier known address of the same nsqd; `undefined` for the first one. */
-  home?: Node | undefined
 }
-
-/** Returns the address under which an nsqd's messages are remembered, one for all its addresses. */
-export const homeOf = (node: Node): Node => node.home ?? node
 
 /** Whether two addresses are known to belong to the same nsqd. */
 export const isSame = (one: Node, other: Node): boolean =>
@@ -64,29 +59,17 @@ export interface Nodes {
   readonly limits: () => Limits.Limits
 }
 
-/** Remembers for good that two addresses are one nsqd's: its identity changes when it restarts. */
-const findHome = (node: Node, all: Iterable<Node>): void => {
-  const same = [...all].find((other) => other !== node && isSame(other, node))
-  if (same !== undefined) node.home ??= homeOf(same)
-}
-
 /**
- * Learns the identity and time of the nsqd at an address, one of `all`. Keeps the old identity if it does not answer. Returns the
- * identity of the answer.
+ * Learns the identity and time of the nsqd at an address. Keeps the old identity if it does not answer. Returns the identity of the
+ * answer.
  */
-const inquire = (
-  node: Node,
-  all: ReadonlyMap<string, Node>,
-  access: Http.Access,
-  elapsed: () => number
-): Effect.Effect<string | undefined> =>
+const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect.Effect<string | undefined> =>
   Effect.suspend(() => {
     const { address, clock } = node
     const asked = elapsed()
     if (address.http === undefined) return Effect.undefined
     return Effect.map(NsqdHttp.info(address.http, access), ({ date, identity }) => {
       node.identity = identity ?? node.identity
-      findHome(node, all.values())
       if (date !== undefined) clock.dated(date, asked, elapsed())
       return identity
     })
@@ -116,7 +99,7 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
     const { address, name } = node
     if (address.http === undefined) return {}
     const before = reports.get(name)
-    const identified = inquire(node, known, access, elapsed)
+    const identified = inquire(node, access, elapsed)
     const requested = NsqdHttp.configured(address.http, access)
     if (before === undefined) {
       const both = Effect.all([identified, requested], { concurrency: "unbounded" })
@@ -164,7 +147,7 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
         })
       ),
     identify: (all) =>
-      Effect.forEach(all, (node) => inquire(node, known, access, elapsed), { concurrency: "unbounded", discard: true }),
+      Effect.forEach(all, (node) => inquire(node, access, elapsed), { concurrency: "unbounded", discard: true }),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

@@ -12,12 +12,12 @@ export interface Held {
   readonly extend: (receipt: Receipt) => boolean
   /** Holds a new delivery; `false` if it replaces an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
-  /** Removes the delivery of a message that has been redelivered. Returns whether a later one than `deliveries` is held. */
-  readonly replace: (id: string, deliveries: number) => boolean
+  /** Removes the delivery of a message if this one is later. Returns whether one is held that is later than this. */
+  readonly replace: (by: Receipt) => boolean
   /** Ends the lease of a message's delivery; `false` if none is held. */
   readonly lose: (id: string) => boolean
-  /** Removes all deliveries without calling `onLost`, and returns their ids. */
-  readonly clear: () => ReadonlyArray<string>
+  /** Removes and returns all deliveries without calling `onLost`. */
+  readonly clear: () => ReadonlyArray<Receipt>
   readonly size: () => number
 }
 
@@ -65,10 +65,11 @@ export const make = (env: {
       receipts.set(receipt.id, receipt)
       return isNew
     },
-    replace: (id, deliveries) => {
-      const receipt = receipts.get(id)
-      if (receipt === undefined || receipt.deliveries > deliveries) return receipt !== undefined
-      receipts.delete(id)
+    replace: (by) => {
+      const receipt = receipts.get(by.id)
+      if (receipt === undefined || receipt.name !== by.name) return false
+      if (receipt.deliveries > by.deliveries) return true
+      receipts.delete(by.id)
       onLost()
       return false
     },
@@ -79,9 +80,9 @@ export const make = (env: {
       return receipt !== undefined
     },
     clear: () => {
-      const ids = [...receipts.keys()]
+      const all = [...receipts.values()]
       receipts.clear()
-      return ids
+      return all
     },
     size: () => receipts.size
   }

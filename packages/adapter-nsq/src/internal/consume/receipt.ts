@@ -1,7 +1,7 @@
 /** Receipts of deliveries. Only the session that received a delivery can settle it: nsqd refuses others. */
 import type { Delivery, Settlement } from "@requeue/core/port"
 import type { Live } from "../connect/connection.ts"
-import { homeOf, type Node } from "../connect/nodes.ts"
+import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 
 /** The receipt of a delivery. Times are monotonic milliseconds. */
@@ -9,6 +9,8 @@ export interface Receipt {
   readonly session: SettlingSession
   /** The id of the message, unique within its topic only. */
   readonly id: string
+  /** The unique name of the copy, the same at each address of its nsqd; see `Frame`. */
+  readonly name: string
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
   /** The nonce of a message that was stored on two nsqd; see `Wire`. */
@@ -50,7 +52,3 @@ export interface SettlingSession extends Live {
 
 /** Returns the receipt of a delivery. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns it unchanged.
-
-/** Returns a unique name of the delivered copy. Within a topic, nsqd never reuses an id. */
-export const nameOf = ({ id, session: { node, topic } }: Pick<Receipt, "id" | "session">): string =>
-  `${homeOf(node).name} ${topic.topic} ${id}`

@@ -7,63 +7,59 @@
  * copy.
  */
 import { BoundedMap } from "@requeue/core/port"
-import { homeOf, isSame, type Node } from "../connect/nodes.ts"
-import type { Queue } from "../names.ts"
+import { isSame, type Node } from "../connect/nodes.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** The messages of one topic at one address of an nsqd, where ids are unique. A copy in another topic may have its original's id. */
+/** The messages that arrived at one address of an nsqd, by their names. */
 interface Messages {
   /** When requeued messages are due, in monotonic milliseconds. */
   readonly due: BoundedMap.BoundedMap<number>
   readonly finished: BoundedMap.BoundedMap<true>
 }
 
-/** A message's session and id. */
-type Source = Pick<Receipt, "id" | "session">
+/** A message's session and name. */
+type Source = Pick<Receipt, "name" | "session">
 
-/** The memory of requeued and of finished messages. It outlives sessions. */
+/** The memory of requeued and of finished messages. It outlives sessions. An nsqd may have several addresses. */
 export interface Remembered {
   readonly requeued: (source: Source, due: number) => void
   /** Removes and returns when a message is due, in monotonic milliseconds, or `undefined`. */
-  readonly takeDue: (source: Source) => number | undefined
+  readonly takeDue: (name: string) => number | undefined
   readonly finished: (source: Source) => void
-  readonly isFinished: (source: Source) => boolean
+  readonly isFinished: (name: string) => boolean
 }
 
-/** Minimum number of messages remembered for a topic on one nsqd. */
+/** Minimum number of messages remembered for one nsqd. */
 const limits = { requeued: 100_000, finished: 20_000 }
 
-/** Makes an empty memory. `limit` is the minimum number of requeued messages kept for a topic on one nsqd. */
+/** Makes an empty memory. `limit` is the minimum number of requeued messages kept for one nsqd. */
 export const make = (limit = limits.requeued): Remembered => {
-  const known = new Map<Queue, Map<Node, Messages>>()
+  const known = new Map<Node, Messages>()
 
-  /** The messages that arrived at this address. */
-  const messagesOf = ({ session: { node, topic } }: Source): Messages => {
-    const found = known.get(topic)?.get(node)
+  const at = ({ node }: Receipt["session"]): Messages => {
+    const found = known.get(node)
     if (found !== undefined) return found
     const made = { due: BoundedMap.make<number>(limit), finished: BoundedMap.make<true>(limits.finished) }
-    known.set(topic, (known.get(topic) ?? new Map<Node, Messages>()).set(node, made))
+    known.set(node, made)
     return made
   }
 
-  /** Returns the messages in which a source is: of its nsqd at any address, which may have been learned since. */
-  const find = ({ id, session: { node, topic } }: Source, part: keyof Messages): Messages | undefined => {
-    for (const [other, messages] of known.get(topic) ?? []) {
-      if (messages[part].has(id) && homeOf(other) === homeOf(node)) return messages
-    }
+  /** Returns the messages among which a message is. */
+  const find = (name: string, part: keyof Messages): Messages | undefined => {
+    for (const messages of known.values()) if (messages[part].has(name)) return messages
     return undefined
   }
 
   return {
-    requeued: (source, due) => messagesOf(source).due.set(source.id, due),
-    takeDue: (source) => {
-      const due = find(source, "due")?.due
-      const at = due?.get(source.id)
-      due?.delete(source.id)
+    requeued: ({ name, session }, due) => at(session).due.set(name, due),
+    takeDue: (name) => {
+      const due = find(name, "due")?.due
+      const at = due?.get(name)
+      due?.delete(name)
       return at
     },
-    finished: (source) => messagesOf(source).finished.set(source.id, true),
-    isFinished: (source) => find(source, "finished") !== undefined
+    finished: ({ name, session }) => at(session).finished.set(name, true),
+    isFinished: (name) => find(name, "finished") !== undefined
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../driver.ts"
-import { homeOf, type Node } from "../connect/nodes.ts"
+import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
@@ -22,8 +22,6 @@ export interface Session extends SettlingSession {
   readonly end: () => void
   /** Reports its deliveries as lost, and leaves the credit: they no longer count. */
   readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
-  /** Whether it has the messages of this session, because its connection leads to the same nsqd by another address. */
-  readonly isTwinOf: (session: SettlingSession) => boolean
   readonly replace: Held.Held["replace"]
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
@@ -99,7 +97,7 @@ interface SessionOptions {
   readonly gone: Deferred.Deferred<void>
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   /** Whether a redelivered message is finished: nsqd did not read its `FIN`. */
-  readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
+  readonly isFinished: (name: string) => boolean
   /** All sessions of the subscription. */
   readonly sessions: ReadonlySet<Session>
   /** Monotonic milliseconds. */
@@ -145,11 +143,15 @@ export const make = (options: SessionOptions): Session => {
   const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
 
   /** Requeues a message at its end, unless it is finished: it would run again. */
-  const giveBack = (id: string): void => write(isFinished({ id, session }) ? `FIN ${id}\n` : `REQ ${id} 0\n`, ignore)
+  const giveBack = ({ id, name }: Pick<Receipt, "id" | "name">): void =>
+    write(isFinished(name) ? `FIN ${id}\n` : `REQ ${id} 0\n`, ignore)
 
-  /** Ends earlier deliveries of a message on other connections: the core has this one in their place, unless it is too old. */
-  const isReplaced = (id: string, deliveries: number): boolean =>
-    [...sessions].filter((each) => each.isTwinOf(session)).some((twin) => twin.replace(id, deliveries))
+  /**
+   * Whether another connection, to another address of nsqd, holds a later delivery. Ends an earlier one: the core has this one in
+   * its place.
+   */
+  const isReplaced = (receipt: Receipt): boolean =>
+    receipt.deliveries > 1 && [...sessions].some((other) => other !== session && other.replace(receipt))
 
   const session: Session = {
     node,
@@ -192,18 +194,17 @@ export const make = (options: SessionOptions): Session => {
       onReconnect((delivery) => receiptOf(delivery).session === session)
       membership?.leave()
     },
-    isTwinOf: (other) => other !== session && other.topic === topic && homeOf(other.node) === homeOf(node),
     replace: held.replace,
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
-      const { attempts: deliveries, id } = frame
-      if (isClosing) return giveBack(id)
-      if (deliveries > 1 && isReplaced(id, deliveries)) return
+      const { attempts: deliveries, id, name } = frame
+      if (isClosing) return giveBack(frame)
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
-      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      const receipt: Receipt = { session, id, name, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      if (isReplaced(receipt)) return
       // A redelivery after the end of a lease replaces the earlier delivery.
       if (held.add(receipt)) membership?.arrived()
       onDelivery(new Received(decoded, frame, receipt))
@@ -214,7 +215,7 @@ export const make = (options: SessionOptions): Session => {
       membership?.leave()
       membership = undefined
       write("RDY 0\n", ignore)
-      for (const id of held.clear()) giveBack(id)
+      held.clear().forEach(giveBack)
       flush()
       await connection.stop()
       // By now, messages that nsqd sent before it read `CLS` have also arrived and been returned.

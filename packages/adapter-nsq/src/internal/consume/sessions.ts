@@ -15,7 +15,7 @@ import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
-import type { Receipt, SettlingSession } from "./receipt.ts"
+import type { SettlingSession } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type { Decoded, Frame } from "./toDelivery.ts"
 
@@ -40,7 +40,7 @@ export interface Subscriber {
   /** The sessions that may have deliveries. */
   readonly sessions: Set<Session.Session>
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
-  readonly isFinished: (source: Pick<Receipt, "id" | "session">) => boolean
+  readonly isFinished: (name: string) => boolean
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: Broker.SubscribeOptions["onReconnect"]
   readonly onRefused?: Broker.SubscribeOptions["onRefused"]

@@ -11,7 +11,7 @@ import { type Sender, target } from "../publish/sender.ts"
 import * as Settle from "../settle/settle.ts"
 import { toCommand } from "../settle/toCommand.ts"
 import * as Credit from "./credit.ts"
-import { nameOf, receiptOf } from "./receipt.ts"
+import { receiptOf } from "./receipt.ts"
 import * as Remembered from "./remembered.ts"
 import { toDelivery } from "./toDelivery.ts"
 import * as Topics from "./topics.ts"
@@ -54,7 +54,7 @@ export const subscribe = (
 
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const receipt = receiptOf(delivery)
-      if (!remembered.isFinished(receipt) && !duplicates.takeFinished(receipt)) return options.onDelivery(delivery)
+      if (!remembered.isFinished(receipt.name) && !duplicates.takeFinished(receipt)) return options.onDelivery(delivery)
       fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 
@@ -70,7 +70,7 @@ export const subscribe = (
         sessions: new Set(),
         decode: (frame, session) => {
           const [wall, monotonic] = [now(), elapsed()]
-          const due = remembered.takeDue({ session, id: frame.id })
+          const due = remembered.takeDue(frame.name)
           const { clock } = session.node
           clock.stored(Number(frame.timestamp / 1_000_000n), monotonic)
           return toDelivery(frame, {
@@ -96,7 +96,7 @@ export const subscribe = (
     const { current: trouble } = yield* Troubles.watch(queue, [plan.source, plan.retry], topics, dependencies)
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
-    const identify = (delivery: Delivery.Delivery) => nameOf(receiptOf(delivery))
+    const identify = (delivery: Delivery.Delivery) => receiptOf(delivery).name
     return { credit: credit.set, settle, extend, identify, trouble, copiesRetries: settings.retry === "exact" }
   })
 
@@ -120,7 +120,7 @@ const makeSettle = (
         retry: settings.retry,
         cap: nodes.limits().maxReqTimeout,
         deliveries: receipt.deliveries,
-        isFinished: remembered.isFinished(receipt),
+        isFinished: remembered.isFinished(receipt.name),
         now: now()
       }))
     },

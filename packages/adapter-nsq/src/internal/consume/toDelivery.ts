@@ -10,6 +10,8 @@ export interface Frame {
   readonly attempts: number
   /** 16 characters. */
   readonly id: string
+  /** The id and the timestamp: two nsqd, or two topics, may use the same id, but hardly in the same nanosecond. */
+  readonly name: string
   readonly body: Buffer
 }
 
@@ -26,6 +28,7 @@ export const toFrame = (payload: Buffer): Frame => ({
   timestamp: payload.readBigInt64BE(0),
   attempts: payload.readUInt16BE(offsets.attempts),
   id: payload.toString("latin1", offsets.id, offsets.body),
+  name: payload.toString("latin1", offsets.id, offsets.body) + payload.toString("hex", 0, offsets.attempts),
   body: payload.subarray(offsets.body)
 })
 
@@ -92,8 +95,6 @@ const dueOf = (
 const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>
   metadata.notBefore === notBefore ? metadata : { ...metadata, notBefore }
 
-/**
- * Returns metadata that is equal at every delivery. Two nsqd may use the same id, but hardly in the same nanosecond.
- */
+/** Returns metadata that is equal at every delivery. */
 const foreign = ({ id, timestamp }: Frame, stored: number): Metadata.Metadata =>
   Metadata.make(`nsq-${id}-${timestamp.toString(36)}`, stored)

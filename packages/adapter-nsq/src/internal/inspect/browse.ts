@@ -9,7 +9,7 @@ import { type Broker, BrokerError } from "@requeue/core/port"
 import { PageSize } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { nameOf, receiptOf } from "../consume/receipt.ts"
+import { receiptOf } from "../consume/receipt.ts"
 import type * as NsqdStats from "../nsqdStats.ts"
 import { gone } from "../settle/settle.ts"
 import * as Holder from "./holder.ts"
@@ -136,7 +136,7 @@ export const open = (
         )
         return Effect.map(removals, (failures) => failures.flat())
       },
-      identify: (delivery) => nameOf(receiptOf(delivery)),
+      identify: (delivery) => receiptOf(delivery).name,
       browsed: () => ({ isWhole, hidden: 0 })
     } satisfies Broker.Browser
   })

@@ -122,6 +122,7 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
 }
 
 /** The routes of a broker with these settings. */
+// Long, because its functions share what they have declared.
 export const make = (env: {
   readonly settings: Settings
   readonly maxBodySize: number

@@ -8,8 +8,6 @@ import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import * as Rows from "../rows.ts"
 import { errors } from "../toBrokerError.ts"
 
-type Claim = Settling.Claim<SqlCommand.Command>
-
 /** Carries out a command. Returns whether the delivery still had its message. */
 const carryOut = (connection: Connection, receipt: Receipt, command: SqlCommand.Command, now: number): boolean => {
   switch (command._tag) {
@@ -23,35 +21,49 @@ const carryOut = (connection: Connection, receipt: Receipt, command: SqlCommand.
   }
 }
 
+/** A settlement that waits for its transaction since this monotonic time, in milliseconds. */
+interface Waiting {
+  readonly _tag: "Waiting"
+  readonly since: number
+}
+
 /** Returns the `settle` of a consumer. */
 export const make = ({ held, refill }: Consumer, queue: string, store: Store): Broker.Subscription["settle"] => {
+  const { now, timers } = store
   const lost = errors.leaseLost({ operation: "settle", queue })
+  const waiting = (): Waiting => ({ _tag: "Waiting", since: timers.now() })
 
   /** The queue that gets the message. */
   const targetOf = (command: SqlCommand.Command): string | undefined =>
     ({ Remove: undefined, GiveBack: queue, Replace: command._tag === "Replace" ? command.queue : queue })[command._tag]
 
-  const carryOutAll = (claims: ReadonlyArray<Claim>, done: Settling.Done<SqlCommand.Command>): void => {
-    const now = store.now()
-    let present: ReadonlySet<Claim> = new Set()
+  const carryOutAll = (claims: ReadonlyArray<Settling.Claim<Waiting>>, done: Settling.Done<Waiting>): void => {
+    /** The commands of the deliveries that still had their messages. */
+    const commands = new Map<Settling.Claim<Waiting>, SqlCommand.Command>()
     store.add({
       operation: "settle",
       queue,
       weight: claims.length,
       run: (connection) => {
-        present = new Set(
-          claims.filter(({ command, delivery }) => carryOut(connection, receiptOf(delivery), command, now))
-        )
+        commands.clear()
+        const [wall, monotonic] = [now(), timers.now()]
+        for (const claim of claims) {
+          const { command, delivery, settlement } = claim
+          // The wall clock may have been set since.
+          const asked = wall - (monotonic - command.since)
+          const decided = SqlCommand.of(delivery, settlement, queue, asked)
+          if (carryOut(connection, receiptOf(delivery), decided, asked)) commands.set(claim, decided)
+        }
         // At once, because the consumer may lease others in the same transaction.
         for (const { delivery } of claims) held.delete(receiptOf(delivery))
       },
       end: (error) => {
         for (const claim of claims) {
           if (error !== undefined) held.add(receiptOf(claim.delivery))
-          done(claim, error ?? (present.has(claim) ? undefined : lost))
+          done(claim, error ?? (commands.has(claim) ? undefined : lost))
         }
         if (error !== undefined) return
-        for (const each of new Set(claims.map(({ command }) => targetOf(command)))) {
+        for (const each of new Set([...commands.values()].map(targetOf))) {
           if (each !== undefined) store.wake(each)
         }
       }
@@ -59,12 +71,12 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
     refill()
   }
 
-  return Settling.make<SqlCommand.Command>({
+  return Settling.make<Waiting>({
     // Of two settlements of one delivery, the second finds no row with the token.
     claim: ({ delivery }) => (held.has(receiptOf(delivery)) ? undefined : lost),
     release: () => undefined,
-    toCommand: ({ delivery, settlement }) => SqlCommand.of(delivery, settlement, queue, store.now()),
-    ack: SqlCommand.remove,
+    toCommand: waiting,
+    ack: waiting(),
     carryOut: carryOutAll
   })
 }

@@ -21,6 +21,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
     life.attempt.deliveries.push(life)
     life.enlisted = Math.max(...life.attempt.deliveries.map(({ enlisted }) => enlisted))
+    life.isRefused = life.attempt.deliveries.some(({ isRefused }) => isRefused)
   }
 
   const turn = (run: Run, given: Given): void => {

@@ -1,6 +1,6 @@
 import { familyOf } from "../../Scenario.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
+import type { Attempt, Bound, Lives, ProcessLife, Settling, Turn } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
@@ -21,12 +21,16 @@ const tolerance = (
   return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }
 
+/** Whether its process takes a transaction for committed that has acked the message. */
+const seemsCommitted = ({ fate, of: { enlisted, isRefused } }: Settling): boolean =>
+  fate === "lost" && enlisted >= 0 && !isRefused
+
 /** The retry that a process has decided on before it receives the copy again, if it recognises that. */
 const decidedOf = (lives: Lives, { copy, prior, process }: Attempt): Bound | undefined => {
   const decided = prior?.decided
   if (decided?.asked.tag !== "Retry" || !hasName(lives, copy)) return undefined
   // What the broker has accepted, perhaps on a repeated request, is forgotten.
-  if (prior?.settlings.some(({ fate }) => fate === "taken") === true) return undefined
+  if (prior?.settlings.some((each) => each.fate === "taken" || seemsCommitted(each)) === true) return undefined
   const since = decidedAt(decided)
   return { at: since + decided.asked.delay, since, process, index: decided.index }
 }
