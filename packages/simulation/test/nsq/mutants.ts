@@ -131,7 +131,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "knows a message by the id that its producer gave it",
     kills: "messages of one id are each handled once, also when an ack of one of them is lost with the connection",
     file: "consume/subscribe.ts",
-    text: "nameOf(receiptOf(delivery))",
+    text: "receiptOf(delivery).name",
     replacement: "delivery.metadata.id"
   }
 ]
