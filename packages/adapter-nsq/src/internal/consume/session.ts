@@ -128,7 +128,11 @@ class Received implements Delivery.Delivery {
   }
 }
 
-/** Makes a session on an open connection. */
+/**
+ * Makes a session on an open connection.
+ *
+ * Long, because its functions share the deliveries that it holds.
+ */
 export const make = (options: SessionOptions): Session => {
   const { connection, decode, elapsed, gone, node, onDelivery, sessions, topic } = options
   const { identity } = connection
