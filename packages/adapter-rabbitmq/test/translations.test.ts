@@ -242,8 +242,7 @@ describe("toCommand", () => {
 
 describe("toPublication", () => {
   const message = Outgoing.make({ queue: "q", id: "m1", body: bytes("x"), headers: { a: "1" }, delay: 0 }, now)
-  const isDelay = (name: string): boolean =>
-    Names.isOfDelay({ prefix: "requeue", names: { waitingQueue: "later-{queue}" } }, "q", name)
+  const isDelay = Names.isOfDelay({ prefix: "requeue", names: { waitingQueue: "later-{queue}" } }, "q")
   const publish = (original?: Properties, change: Partial<Outgoing.Outgoing> = {}) =>
     toPublication({ ...message, ...change }, direct("q"), { copy: "c2", isDelay }, original)
   const headersOf = (original: Properties) => publish(original).headers

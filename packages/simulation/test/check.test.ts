@@ -198,6 +198,19 @@ describe("precedence", () => {
     expect([ends("foreign"), ends("ours")]).toEqual([true, false])
   })
 
+  it("maxAge, of a message whose timestamp has seconds", () => {
+    const ends = (by: "ours" | "foreign", kind: "rabbitmq" | "nsq") => {
+      const sendings = [{ ...Story.sending(1), by }]
+      const world = Story.scenario({ kind, sendings, version: { maxAge: 1500, backoff: [] } })
+      return follows(deadLetter("too-old"), { error: "error", takes: 800 }, 1, world)
+    }
+    expect([ends("foreign", "rabbitmq"), ends("foreign", "nsq"), ends("ours", "rabbitmq")]).toEqual([
+      true,
+      false,
+      false
+    ])
+  })
+
   it("a handler whose time is over", () => {
     expect(follows(retry(1000), { how: "interrupted", takes: 10_000 })).toBe(true)
     // Nothing waits for a promise; an Effect that cannot be interrupted has an end of its own.
@@ -419,6 +432,20 @@ describe("repeated, and again", () => {
     expect(asks(600)).toEqual([])
     expect(asks(500)).toEqual(["repeated"])
     expect(broken((story) => story.run(lost(story, retry(1000), "error")))).toEqual(["early"])
+  })
+
+  it("a retry that was lost is not that of two messages with one name", () => {
+    const tell = (isDoubled: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (isDoubled) story.store(1, { process: "a1", of: delivery, replaces: true })
+      story.answer(delivery, retry(1000), "lost")
+      story.back(delivery, "connection")
+      story.run(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(false))).toContain("early")
+    expect(broken(tell(true))).not.toContain("early")
   })
 
   it("a redelivery that comes when the retry is due may be one too many", () => {
@@ -717,6 +744,18 @@ describe("late", () => {
     expect(broken(tell(11_501), world)).toEqual(["late"])
   })
 
+  it("a slow clock counts on NSQ where a process could not ask for the time", () => {
+    const clock = { offset: -7_200_000, speed: 1, jumps: [] }
+    const world = Story.scenario({ kind: "nsq", lease: 30_000, processes: [{ ...Story.process("a"), clock }] })
+    const tell = (site: string) => (story: Story.Story) => {
+      const copy = sent(story)
+      story.say({ _tag: "Fault", site, kind: "cut" })
+      story.ask(story.deliver(copy, 1, "a1"), Story.asked("Release", { delay: 20_000 }))
+    }
+    expect(broken(tell("cut b1 ask info nsqd1 1"), world)).toEqual(["late"])
+    expect(broken(tell("cut a1 ask info nsqd1 1"), world)).toEqual([])
+  })
+
   it("a copy that is held back for longer than was asked", () => {
     const tell = (due: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
@@ -812,6 +851,24 @@ describe("attempts", () => {
     expect(broken(tell, server("quorum", 1))).toContain("attempts")
     expect(broken(tell, server("classic", 2))).toContain("attempts")
     expect(broken(tell, server("classic", 1))).not.toContain("attempts")
+  })
+
+  it("may be too few on a classic queue whose process could not publish the copies which count", () => {
+    const tell = (site: string) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.start("b1")
+      const next = story.handOut(copy, 1, "b1", 2)
+      story.say({ _tag: "Fault", site, kind: "cut" })
+      story.arrive(next)
+      story.run(next, { error: "error" })
+      story.run(story.deliver(copy, 1, "a1", 2))
+    }
+    const server = (queueType: "quorum" | "classic") =>
+      Story.scenario({ rabbitmq: { version: "4.3.6", queueType, topology: "auto" } })
+    expect(broken(tell("cut b1 publish up 1"), server("quorum"))).toContain("attempts")
+    expect(broken(tell("cut a1 publish up 1"), server("classic"))).toContain("attempts")
+    expect(broken(tell("cut b1 publish up 1"), server("classic"))).not.toContain("attempts")
   })
 
   it("are not fewer than handlers began, nor more than were handed out", () => {

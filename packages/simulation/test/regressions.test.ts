@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Checked from "../src/Checked.ts"
 import { mutants } from "./mutants/core.ts"
+import { rare } from "./mutants/rare.ts"
 import * as Regression from "./regressions/Regression.ts"
 
 const regressions = Regression.all()
@@ -13,7 +14,7 @@ describe("a defect that was found once", () => {
 
   it("would be seen in its scenario", async () => {
     const names = regressions.map(({ mutant }) => mutant)
-    const wanted = names.map((name) => mutants.find((each) => each.name === name)!)
+    const wanted = names.map((name) => [...mutants, ...rare].find((each) => each.name === name)!)
     const printed = await Regression.within(wanted, "replay.ts", names.map(Regression.fileOf))
     const laws: ReadonlyArray<string> = printed
       .trim()

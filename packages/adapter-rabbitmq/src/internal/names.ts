@@ -106,17 +106,13 @@ const pattern = (template: string, queue: string): RegExp => {
   return new RegExp(`^${parts.join("")}$`)
 }
 
-/** Whether delayed messages of `queue` may wait in a queue of this name, in any topology and for any delay. */
-export const isOfDelay = (settings: Pick<Settings, "names" | "prefix">, queue: string, name: string): boolean => {
-  const { names } = settings
-  const templates = [
-    ...Object.values(delayQueues),
-    waitingQueue,
-    names.delayQueue,
-    names.retryQueue,
-    names.waitingQueue
-  ]
-  return (
-    name.startsWith(own(settings)) || templates.some((each) => each !== undefined && pattern(each, queue).test(name))
-  )
-}
+/** Returns whether delayed messages of `queue` may wait in a queue of a name, in any topology and for any delay. */
+export const isOfDelay =
+  (settings: Pick<Settings, "names" | "prefix">, queue: string) =>
+  (name: string): boolean => {
+    const { delayQueue, retryQueue, waitingQueue: waits } = settings.names
+    const templates = [...Object.values(delayQueues), waitingQueue, delayQueue, retryQueue, waits]
+    return (
+      name.startsWith(own(settings)) || templates.some((each) => each !== undefined && pattern(each, queue).test(name))
+    )
+  }

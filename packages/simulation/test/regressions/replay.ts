@@ -1,20 +1,19 @@
 /** Runs the scenario of each regression on its mutant, and prints a line of JSON for each: the law that it breaks. */
 import { readFileSync } from "node:fs"
-import type * as Checked from "../../src/Checked.ts"
+import * as Original from "../../src/Checked.ts"
+import * as Generate from "../../src/Generate.ts"
+import { kinds } from "../../src/Scenario.ts"
 import type { Regression } from "./Regression.ts"
 
-// As it is, so that it is known what it imports.
-await import("../../src/Checked.ts")
-await import("../../src/rabbitmq/index.ts")
-await import("../../src/sqs/index.ts")
-await import("../../src/nsq/index.ts")
+// As they are, so that it is known what they import.
+for (const kind of kinds) await Original.run(Generate.scenario(1, [kind]))
 
 let crash: () => void = () => {}
 process.on("uncaughtException", () => crash())
 
 for (const [mutant, file] of process.argv.slice(2).entries()) {
   const { scenario }: Regression = JSON.parse(readFileSync(file, "utf8"))
-  const { run }: typeof Checked = await import(`../../src/Checked.ts?mutant=${mutant}`)
+  const { run }: typeof Original = await import(`../../src/Checked.ts?mutant=${mutant}`)
   // A world in which something was thrown may never end.
   const crashed = new Promise<string>((resolve) => (crash = () => resolve("uncaught exception")))
   const broken = run(scenario).then(

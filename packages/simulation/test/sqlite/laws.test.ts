@@ -204,4 +204,36 @@ describe("after an ack in a transaction", () => {
     }
     expect(broken(tell)).toEqual([])
   })
+
+  it("a message whose lease was lost does not wait for its retry", () => {
+    const tell = (isRefused: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      if (isRefused) story.say({ _tag: "Enlisted", process: "a1", run: 0, deliveries: [delivery], isRefused })
+      story.back(delivery, "lease")
+      lostRetry(story, delivery)
+      story.run(story.deliver(copy, 1, "a1"))
+    }
+    expect(broken(tell(false))).toEqual([])
+    expect(broken(tell(true))).toContain("early")
+  })
+
+  it("what was decided stays decided over redeliveries if the ack was refused", () => {
+    const letter = asked("DeadLetter", { reason: "permanent" })
+    const tell = (isRefused: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      const run = story.begin(delivery)
+      for (const refused of [false, isRefused])
+        story.say({ _tag: "Enlisted", process: "a1", run, deliveries: [delivery], isRefused: refused })
+      story.ended(run, { error: "permanent" })
+      for (let last = delivery, n = 0; n < 3; n++) {
+        story.ask(last, letter)
+        story.back(last, "lease")
+        story.answer(last, letter, "lost")
+        last = story.deliver(copy, 1, "a1")
+      }
+    }
+    expect(broken(tell(true))).toEqual([])
+    expect(broken(tell(false))).toEqual(["precedence"])
+  })
 })

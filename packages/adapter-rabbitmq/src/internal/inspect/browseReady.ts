@@ -34,7 +34,7 @@ const successor = (queue: string, { decoded, message }: Content, { now, settings
   if (isTold || !isOurs) return republishInPlace(queue, message, uniqueName())
   const copy = {
     copy: uniqueName(),
-    isDelay: (name: string) => Names.isOfDelay(settings, queue, name),
+    isDelay: Names.isOfDelay(settings, queue),
     returns: isUncounted ? undefined : (formerReturns ?? 0) + returns
   }
   return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))

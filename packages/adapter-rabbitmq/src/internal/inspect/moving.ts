@@ -80,7 +80,7 @@ const putAside = (
 ): Effect.Effect<BrokerError.BrokerError | undefined> =>
   Effect.callback((resume) => {
     const route = { exchange: undelivered, routingKey: message.queue, headers: {}, expiration: undefined }
-    const names = { copy: uniqueName(), isDelay: (name: string) => Names.isOfDelay(settings, message.queue, name) }
+    const names = { copy: uniqueName(), isDelay: Names.isOfDelay(settings, message.queue) }
     const publication = toPublication(message, route, names, original)
     publisher.submit(publication, (error) => resume(Effect.succeed(error)))
   })

@@ -194,9 +194,8 @@ export const make = (env: {
       // The copy keeps the name of the message that it replaces, by which the core recognises that message.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
-      const isDelay = (name: string): boolean => Names.isOfDelay(settings, plan.queue, name)
       try {
-        const names = { copy, isDelay, returns }
+        const names = { copy, isDelay: Names.isOfDelay(settings, plan.queue), returns }
         return toPublication(message, route, names, original, optionsOn(native, env.serverVersion()))
       } catch (error) {
         return ofEncoding(error, queue)
