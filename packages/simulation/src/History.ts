@@ -154,6 +154,14 @@ export type Fact =
   | { readonly _tag: "Lapsed"; readonly process: string; readonly delivery: Delivery }
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
+  /** A program begins to wait for a batch, and ends that wait. */
+  | { readonly _tag: "Pulling"; readonly process: string; readonly pull: number; readonly wait: number }
+  | {
+      readonly _tag: "Pulled"
+      readonly process: string
+      readonly pull: number
+      readonly why: "batch" | "empty" | "interrupted" | "drained"
+    }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
   /** A handler acks these messages in its transaction; `isRefused`: the broker has refused that. */
   | {
@@ -171,7 +179,7 @@ export type Fact =
       readonly _tag: "Ended"
       readonly process: string
       readonly run: number
-      readonly how: "returned" | "threw" | "interrupted"
+      readonly how: "returned" | "threw" | "interrupted" | "released"
       readonly error: string | undefined
     }
   /** The core requests a settlement from the broker's client. */

@@ -12,7 +12,7 @@ import * as Sqs from "../src/sqs/index.ts"
 import type { Rates } from "../src/Scenario.ts"
 import * as Machine from "../src/world/Machine.ts"
 import { observed } from "../src/world/Observed.ts"
-import { keyOf } from "../src/world/Store.ts"
+import { keyOf } from "../src/world/Parcel.ts"
 import * as World from "../src/world/World.ts"
 
 const models = { rabbitmq: RabbitMq, sqs: Sqs, nsq: Nsq }

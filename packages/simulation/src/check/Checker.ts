@@ -29,8 +29,11 @@ import { lost } from "./laws/lost.ts"
 import { pauses } from "./laws/pauses.ts"
 import { pausing } from "./laws/pausing.ts"
 import { operators } from "./laws/operators.ts"
+import { order } from "./laws/order.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
+import { pulls } from "./laws/pulls.ts"
+import { rate } from "./laws/rate.ts"
 import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
@@ -61,7 +64,10 @@ const laws: ReadonlyArray<Law> = [
   late,
   attempts,
   unseen,
+  order,
   concurrency,
+  rate,
+  pulls,
   probing,
   pausing,
   credit,
