@@ -1,7 +1,7 @@
 /** Which settlements a process may request at a moment, by the calls and the end of its handler. */
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
-import { earlierIn, isEnded } from "./grouping.ts"
+import { earlierIn, isBehind, isEnded } from "./grouping.ts"
 import type { Attempt, DeliveryLife, Lives, Run, Seen, Settling, Turn } from "./Lives.ts"
 import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
@@ -207,8 +207,10 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const age = version.maxAge === undefined ? ageless : ageOf(settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
-  // Another run cannot change an earlier decision.
-  const turn = begun.find((each) => verdictsOf(each, settling).every(({ tag }) => tag !== undefined)) ?? begun.at(-1)
+  // Another run cannot change an earlier decision, unless a message of a group runs again with an earlier one.
+  const isDecided = (each: Turn): boolean =>
+    !isBehind(lives, each) && verdictsOf(each, settling).every(({ tag }) => tag !== undefined)
+  const turn = begun.find(isDecided) ?? begun.at(-1)
   if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
@@ -223,8 +225,8 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const outcomes = outcomesOf(turn, settling)
   const isEnlisted = turn.of.enlisted >= 0 && turn.of.enlisted < settling.index
   // It is returned with an earlier message of its group.
-  const isBehind = earlierIn(lives, of.copy, settling.index).some((each) => !isEnded(each, settling))
-  const allowed: Array<Allowed.Allowed> = isBehind ? [{ tag: "Release" }] : []
+  const isReturned = earlierIn(lives, of.copy, settling.index).some((each) => !isEnded(lives, each, settling))
+  const allowed: Array<Allowed.Allowed> = isReturned ? [{ tag: "Release" }] : []
   for (const verdict of verdicts) {
     for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error, isEnlisted))
   }
