@@ -38,7 +38,9 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
   const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
   const used = new Set(usedBefore.map((each) => attemptWith(each, each) ?? each)).size
   if (parent === undefined) return used
-  return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
+  // A replacement is made before the run of its original, which may remain if that is not known to be stored.
+  const isBefore = copy.stored?.entry.replaces === true
+  return used + fewestBefore(lives, parent, parent) + (isUsed(parent) && !isBefore ? 1 : 0)
 }
 
 /**
