@@ -131,7 +131,8 @@ export type Fact =
     }
   // Processes.
   | { readonly _tag: "Started"; readonly process: string; readonly version: number }
-  | { readonly _tag: "Draining"; readonly process: string }
+  /** `budget`: its program stops because it has made too many dead letters. Default: the world ends it. */
+  | { readonly _tag: "Draining"; readonly process: string; readonly because?: "budget" }
   | { readonly _tag: "Drained"; readonly process: string; readonly complete: boolean }
   /** Nothing of this process happens after this. */
   | { readonly _tag: "Killed"; readonly process: string; readonly because: "scenario" | "handler" | "drained" }

@@ -177,6 +177,8 @@ export interface Version {
     | undefined
   /** Whether its handlers are async functions, which cannot be interrupted. Default: they are Effects. */
   readonly promise?: boolean
+  /** How many dead letters it may make before it stops, and how much a success adds to that. Default: any number. */
+  readonly budget?: { readonly max: number; readonly perSuccess: number }
   /** Misbehaving user code other than handlers. */
   readonly hook: "none" | "throws" | "throwsUnprintable"
   readonly redact: "none" | "throws"

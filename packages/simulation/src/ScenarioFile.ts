@@ -97,6 +97,7 @@ const Version = strict({
   drainTimeout: Millis,
   consumerBackoff: optionalKey(strict({ multiplier: Millis, max: Millis, stepwise: Schema.Boolean })),
   promise: optionalKey(Schema.Boolean),
+  budget: optionalKey(strict({ max: whole(1), perSuccess: between(0, 1000) })),
   hook: Schema.Literals(["none", "throws", "throwsUnprintable"]),
   redact: Schema.Literals(["none", "throws"])
 })

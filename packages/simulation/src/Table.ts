@@ -77,7 +77,7 @@ const ofLife = (entry: Entry): string | undefined => {
     case "Started":
       return `${entry.process} starts, version ${entry.version}`
     case "Draining":
-      return `${entry.process} drains`
+      return `${entry.process} drains${entry.because === undefined ? "" : `, because of its ${entry.because}`}`
     case "Drained":
       return `${entry.process} has drained${entry.complete ? "" : ", not all"}`
     case "Killed":

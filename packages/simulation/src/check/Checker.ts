@@ -12,6 +12,7 @@ import { redelivered } from "./laws/redelivered.ts"
 import { anew } from "./laws/anew.ts"
 import { attempts } from "./laws/attempts.ts"
 import { books } from "./laws/books.ts"
+import { budget } from "./laws/budget.ts"
 import { concurrency } from "./laws/concurrency.ts"
 import { copies } from "./laws/copies.ts"
 import { credit } from "./laws/credit.ts"
@@ -67,6 +68,7 @@ const laws: ReadonlyArray<Law> = [
   order,
   concurrency,
   rate,
+  budget,
   pulls,
   probing,
   pausing,

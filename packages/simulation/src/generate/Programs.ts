@@ -1,6 +1,6 @@
 /**
- * Programs of other shapes than one handler: programs that pull, that limit their rate, or that take the messages of a batch one by
- * one. Few seeds have them, and they have their own random numbers, so all other seeds stay unchanged.
+ * Programs of other shapes than one handler: programs that pull, that limit their rate or their dead letters, or that take the
+ * messages of a batch one by one. Few seeds have them, and they have their own random numbers, so all other seeds stay unchanged.
  */
 import type { Behaviour, Pull, Scenario, Version } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
@@ -60,6 +60,14 @@ const limited = (scenario: Scenario, random: Random): Scenario => ({
   }))
 })
 
+const budgeted = (scenario: Scenario, random: Random): Scenario => ({
+  ...scenario,
+  versions: scenario.versions.map((version) => ({
+    ...version,
+    budget: { max: random.pick([1, 2, 5]), perSuccess: random.pick([0.1, 0.5, 1]) }
+  }))
+})
+
 const split = (scenario: Scenario): Scenario => ({
   ...scenario,
   versions: scenario.versions.map((version) => ({ ...version, each: true }))
@@ -89,5 +97,6 @@ export const varied = (scenario: Scenario): Scenario => {
   const part = random.unit()
   if (part < 0.06) return pulled(scenario, random)
   if (part < 0.11) return limited(scenario, random)
-  return part < 0.12 ? split(scenario) : scenario
+  if (part < 0.14) return budgeted(scenario, random)
+  return part < 0.15 ? split(scenario) : scenario
 }

@@ -83,6 +83,7 @@ const sharedOf = (world: World, { isAlive, name }: Machine, version: Version) =>
   return {
     retry: retryOf(world.scenario, version),
     drainTimeout: version.drainTimeout,
+    ...(version.budget && { deadLetterBudget: version.budget }),
     ...(consumerBackoff === undefined
       ? {}
       : {

@@ -86,6 +86,10 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   return isFailure && isQuiet && isSame && !isSuspect && !isLimited && !mayBeDone && begun.length <= version.immediate
 }
 
+/** Whether a message may be returned because its process stops for lack of a budget for its dead letter. */
+const isDenied = ({ at, attempt: { process } }: Settling): boolean =>
+  process.version?.budget !== undefined && process.draining !== undefined && at >= process.draining.entry.at - slack
+
 /** The age of a message, unless a policy needs it. */
 const ageless = [0, 0] as const
 
@@ -226,7 +230,7 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const isEnlisted = turn.of.enlisted >= 0 && turn.of.enlisted < settling.index
   // It is returned with an earlier message of its group.
   const isReturned = earlierIn(lives, of.copy, settling.index).some((each) => !isEnded(lives, each, settling))
-  const allowed: Array<Allowed.Allowed> = isReturned ? [{ tag: "Release" }] : []
+  const allowed: Array<Allowed.Allowed> = isReturned || isDenied(settling) ? [{ tag: "Release" }] : []
   for (const verdict of verdicts) {
     for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error, isEnlisted))
   }

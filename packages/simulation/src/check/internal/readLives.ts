@@ -58,7 +58,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return
       }
       case "Draining":
-        processOf(entry.process).draining = { index, entry }
+        processOf(entry.process).draining ??= { index, entry }
         return
       case "Drained":
         processOf(entry.process).drained = { index, entry }
