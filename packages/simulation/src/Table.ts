@@ -143,8 +143,18 @@ const sentenceOf = ({ at, delivery, key, law, process, what }: Violation, nth: n
 }
 
 const programOf = (version: Version, index: number): string => {
-  const { backoff, batch, consumerBackoff, deadLetter, immediate, maxAge, maxAttempts, maxDeliveries, pull, rateLimit } =
-    version
+  const {
+    backoff,
+    batch,
+    consumerBackoff,
+    deadLetter,
+    immediate,
+    maxAge,
+    maxAttempts,
+    maxDeliveries,
+    pull,
+    rateLimit
+  } = version
   const parts = [
     `attempts ${maxAttempts}`,
     immediate === 0 ? "" : `${immediate} retries at once`,

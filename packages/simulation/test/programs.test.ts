@@ -150,7 +150,10 @@ describe("budget", () => {
 })
 
 describe("order", () => {
-  const world = (fifo: "block" | "resend", version: { batch?: { size: number; wait: number }; immediate?: number } = {}) =>
+  const world = (
+    fifo: "block" | "resend",
+    version: { batch?: { size: number; wait: number }; immediate?: number } = {}
+  ) =>
     Story.scenario({
       kind: "sqs",
       lease: 30_000,

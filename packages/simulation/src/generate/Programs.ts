@@ -79,12 +79,10 @@ const grouped = (scenario: Scenario, random: Random): Scenario => {
   return {
     ...scenario,
     fifo: random.pick(["block", "block", "resend"]),
-    sendings: scenario.sendings.map(({ metadata: _, ...sending }) => ({
-      ...sending,
-      id: `m${sending.key}`,
-      delay: 0,
-      group: random.pick(groups)
-    })),
+    sendings: scenario.sendings.map((each) => {
+      const { metadata: _, ...sending } = each
+      return { ...sending, id: `m${each.key}`, delay: 0, group: random.pick(groups) }
+    }),
     // A message that never ends holds up its group.
     refusals: scenario.refusals.map((refusal) => ({ ...refusal, ends: true }))
   }

@@ -36,7 +36,9 @@ const jobOf = (what: What, scenario: Scenario) => {
         purge(what.odd ? { filter: isOdd } : { all: true })
       )
     case "List":
-      return Effect.flatMap(DeadLetters.make(nameOf(scenario, what.queue)), ({ list }) => Effect.map(list(), (found) => found.length))
+      return Effect.flatMap(DeadLetters.make(nameOf(scenario, what.queue)), ({ list }) =>
+        Effect.map(list(), (found) => found.length)
+      )
     default:
       return undefined
   }

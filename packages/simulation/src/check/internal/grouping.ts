@@ -9,7 +9,9 @@ const isReturning = ({ deliveries }: CopyLife, process: ProcessLife, index: numb
   const ours = deliveries.filter((each) => each.process === process && (each.arrived?.index ?? Infinity) < index)
   const last = ours.at(-1)
   const isUnbegun = last !== undefined && last.runs.every(({ began }) => began.index > index)
-  return ours.length > 1 && isUnbegun && ours.some(({ settlings }) => settlings.some(({ asked }) => asked.tag === "Release"))
+  return (
+    ours.length > 1 && isUnbegun && ours.some(({ settlings }) => settlings.some(({ asked }) => asked.tag === "Release"))
+  )
 }
 
 /**

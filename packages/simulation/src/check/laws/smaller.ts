@@ -9,7 +9,10 @@ const longest = 2000
  * Whether a route of RabbitMQ was refused for another message shortly before, or at the same time: the adapter pauses the route, and
  * tries no copy of this one meanwhile.
  */
-const isPaused = ({ history, scenario: { kind, refusals } }: Lives, { answer, asked, at, of: own }: Settling): boolean => {
+const isPaused = (
+  { history, scenario: { kind, refusals } }: Lives,
+  { answer, asked, at, of: own }: Settling
+): boolean => {
   const { copy, process } = own
   const others = refusals.filter(
     ({ key, reason, until }) => until === 5 && reason !== "BodyTooLarge" && key !== copy.message.key
