@@ -14,12 +14,11 @@ const pullOf = (random: Random, concurrency: number): Pull => {
   const loops = concurrency + random.whole(0, 1)
   // A broker needs time to deliver: a pull of a few milliseconds may never have a message.
   const wait = random.pick([2000, 5000, 60_000])
-  return {
-    loops,
-    wait,
-    pause: random.pick([1, 500, 20_000, 300_000]),
-    ...(random.chance(0.2) ? { patience: wait / 2 } : {})
-  }
+  const pause = random.pick([1, 500, 60_000, 300_000])
+  // Longer than a batch may take to fill, or no pull might have one.
+  return wait > 2000 && random.chance(0.4)
+    ? { loops, wait, pause, patience: random.pick([3000, wait / 2]) }
+    : { loops, wait, pause }
 }
 
 /** The program pulls. A lease is a handler's time, and nothing reruns its code. */
