@@ -144,7 +144,7 @@ export interface Pull {
   readonly loops: number
   /** The longest wait of a pull, in milliseconds. */
   readonly wait: number
-  /** Milliseconds after which a loop interrupts its pull. Default: it never does. */
+  /** Milliseconds after which a loop interrupts some of its pulls. Default: it interrupts none. */
   readonly patience?: number
   /** Milliseconds from the end of a batch, or of a pull without one, to the next pull. */
   readonly pause: number

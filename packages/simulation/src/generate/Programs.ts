@@ -15,24 +15,26 @@ const pullOf = (random: Random, concurrency: number): Pull => {
   // A broker needs time to deliver: a pull of a few milliseconds may never have a message.
   const wait = random.pick([2000, 5000, 60_000])
   const pause = random.pick([1, 500, 60_000, 300_000])
-  // Longer than a batch may take to fill, or no pull might have one.
   return wait > 2000 && random.chance(0.4)
-    ? { loops, wait, pause, patience: random.pick([3000, wait / 2]) }
+    ? { loops, wait, pause, patience: 3000 }
     : { loops, wait, pause }
 }
 
 /** The program pulls. A lease is a handler's time, and nothing reruns its code. */
 const pulling = (random: Random, version: Version): Version => {
   const concurrency = random.pick([1, 1, 2, 3])
+  const pull = pullOf(random, concurrency)
+  const batch = version.batch ?? { size: random.whole(1, 5), wait: random.pick([0, 100]) }
   return {
     ...version,
-    pull: pullOf(random, concurrency),
+    pull,
     concurrency,
     prefetch: 0,
     immediate: 0,
     promise: true,
     backoff: version.backoff.map((delay) => Math.min(delay, longest)),
-    batch: version.batch ?? { size: random.whole(1, 5), wait: random.pick([0, 100]) }
+    // A program may lose its patience while a batch gathers.
+    batch: pull.patience === undefined ? batch : { size: 5, wait: 2000 }
   }
 }
 

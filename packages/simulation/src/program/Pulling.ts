@@ -10,6 +10,9 @@ import { released } from "./Handlers.ts"
 
 type Batch = Puller.PulledBatch<unknown>
 
+/** How often a program loses its patience. If it always did, a batch that gathers for long might never be complete. */
+const often = 0.5
+
 type Why = Extract<Fact, { readonly _tag: "Pulled" }>["why"]
 
 /** Why a wait without a batch has ended. */
@@ -29,7 +32,7 @@ const worked = (batch: Batch, work: Handler.BatchHandler<unknown>, lease: number
 
 /** Starts the puller of a version, and its loops. They end when its scope closes. */
 export const start = (
-  { number, record }: World,
+  { draw, number, record }: World,
   { isAlive, name: process, run }: Machine,
   definition: QueueDefinition.QueueDefinition<unknown>,
   options: Puller.Options,
@@ -50,7 +53,7 @@ export const start = (
         if (isAlive()) record({ _tag: "Pulled", process, pull, why })
       }
       return puller.pull({ wait }).pipe(
-        Effect.timeoutOption(patience),
+        Effect.timeoutOption(draw.chance(`${process} patience`, often) ? patience : Infinity),
         Effect.tapError(() => Effect.sync(() => pulled("drained"))),
         Effect.flatMap((ended) => {
           const found = Option.getOrUndefined(ended)
