@@ -54,6 +54,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "return !single && !isAlone && [...out]"
   },
   {
+    name: "a message joins a batch behind one that is returned unseen",
+    file: consume("groups"),
+    from: ': settlement._tag !== "Release"',
+    to: ": true",
+    was: "A retry that was not due was overtaken by the later messages of its group that arrived with it."
+  },
+  {
     name: "a dead letter costs nothing",
     file: policy("Decider"),
     from: "left = Math.max(0, left - 1)",

@@ -63,7 +63,7 @@ const isKept = (lives: Lives, { arrived, back, copy, disconnected, runs, settlin
     copy.message.plan?.body === "good" &&
     !isGone &&
     !isLost &&
-    settlings.length === 0 &&
+    settlings.every((each) => each.at > at) &&
     runs.every(({ began }) => began.entry.at > at)
   )
 }
