@@ -54,12 +54,19 @@ export const isEnded = (
   return asked !== undefined && asked !== "Release" && (asked !== "Retry" || fifo === "resend")
 }
 
-/** Whether a run had an earlier message of its group: then it may have to run again with that. */
-export const isBehind = ({ scenario }: Lives, { given, of: { copy }, run }: Turn): boolean => {
-  const keys = run.began.entry.given.map(({ key }) => key)
-  const groupOf = (key: number) => scenario.sendings.find((each) => each.key === key)?.group
-  return (
-    scenario.fifo !== undefined &&
-    keys.slice(0, keys.indexOf(given.key)).some((key) => groupOf(key) === copy.message.plan?.group)
-  )
+/** The copies of its group that a run had before a message. */
+const before = ({ deliveries, scenario }: Lives, { given, of: { copy }, run }: Turn): ReadonlyArray<CopyLife> => {
+  if (scenario.fifo === undefined) return []
+  const all = run.began.entry.given
+  return all
+    .slice(0, all.indexOf(given))
+    .flatMap(({ delivery }) => deliveries.get(delivery)?.copy ?? [])
+    .filter(({ message }) => message.plan?.group === copy.message.plan?.group)
 }
+
+/** Whether a run had an earlier message of its group: then it may have to run again with that. */
+export const isBehind = (lives: Lives, turn: Turn): boolean => before(lives, turn).length > 0
+
+/** Whether a process may return a message because it has not requested the end of an earlier one that the same run had. */
+export const mayFollow = (lives: Lives, turn: Turn, settling: Settling): boolean =>
+  before(lives, turn).some((each) => !isEnded(lives, each, settling))

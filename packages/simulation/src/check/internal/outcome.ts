@@ -1,7 +1,7 @@
 /** Which settlements a process may request at a moment, by the calls and the end of its handler. */
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
-import { earlierIn, isBehind, isEnded } from "./grouping.ts"
+import { isBehind, mayFollow } from "./grouping.ts"
 import type { Attempt, DeliveryLife, Lives, Run, Seen, Settling, Turn } from "./Lives.ts"
 import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
@@ -222,15 +222,15 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   if (given.length > 1 && given.filter(({ key }) => key === turn.given.key).length > 1) return undefined
   const verdicts = verdictsOf(turn, settling)
   const isUndecided = verdicts.every(({ tag }) => tag === undefined)
-  if (version.immediate > 0 && isUndecided && isImmediate(attempt, turn, version, settling)) return []
+  // It is returned with an earlier message of its group.
+  const isReturned = begun.some((each) => mayFollow(lives, each, settling)) || isDenied(settling)
+  const allowed: Array<Allowed.Allowed> = isReturned ? [{ tag: "Release" }] : []
+  if (version.immediate > 0 && isUndecided && isImmediate(attempt, turn, version, settling)) return allowed
   const passed = attempt.process.clock.most(began.entry.at, settling.at)
   const circumstances = { version, attempts: attemptsOf(turn, attempt, settling), passed, age }
   const error = ended !== undefined && ended.index < settling.index ? ended.entry.error : undefined
   const outcomes = outcomesOf(turn, settling)
   const isEnlisted = turn.of.enlisted >= 0 && turn.of.enlisted < settling.index
-  // It is returned with an earlier message of its group.
-  const isReturned = earlierIn(lives, of.copy, settling.index).some((each) => !isEnded(lives, each, settling))
-  const allowed: Array<Allowed.Allowed> = isReturned || isDenied(settling) ? [{ tag: "Release" }] : []
   for (const verdict of verdicts) {
     for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error, isEnlisted))
   }
