@@ -145,7 +145,7 @@ export interface Pull {
   /** The longest wait of a pull, in milliseconds. */
   readonly wait: number
   /** Milliseconds after which a loop interrupts some of its pulls. Default: it interrupts none. */
-  readonly patience?: number
+  readonly timeout?: number
   /** Milliseconds from the end of a batch, or of a pull without one, to the next pull. */
   readonly pause: number
 }

@@ -90,7 +90,7 @@ const Version = strict({
   batch: optionalKey(strict({ size: whole(1, 100), wait: between(0, 60_000) })),
   each: optionalKey(Schema.Boolean),
   pull: optionalKey(
-    strict({ loops: whole(1, 1000), wait: Millis, patience: optionalKey(Millis), pause: between(1, longest) })
+    strict({ loops: whole(1, 1000), wait: Millis, timeout: optionalKey(Millis), pause: between(1, longest) })
   ),
   rateLimit: optionalKey(strict({ max: whole(1, 10_000), per: between(1, 24 * 3_600_000) })),
   handlerTimeout: between(1, 12 * 3_600_000),

@@ -15,7 +15,7 @@ const pullOf = (random: Random, concurrency: number): Pull => {
   // A broker needs time to deliver: a pull of a few milliseconds may never have a message.
   const wait = random.pick([2000, 5000, 60_000])
   const pause = random.pick([1, 500, 60_000, 300_000])
-  return wait > 2000 && random.chance(0.4) ? { loops, wait, pause, patience: 3000 } : { loops, wait, pause }
+  return wait > 2000 && random.chance(0.4) ? { loops, wait, pause, timeout: 3000 } : { loops, wait, pause }
 }
 
 /** The program pulls. A lease is a handler's time, and nothing reruns its code. */
@@ -32,7 +32,7 @@ const pulling = (random: Random, version: Version): Version => {
     promise: true,
     backoff: version.backoff.map((delay) => Math.min(delay, longest)),
     // A program may lose its patience while a batch gathers.
-    batch: pull.patience === undefined ? batch : { size: 5, wait: 2000 }
+    batch: pull.timeout === undefined ? batch : { size: 5, wait: 2000 }
   }
 }
 

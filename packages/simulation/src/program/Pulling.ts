@@ -37,7 +37,7 @@ export const start = (
   definition: QueueDefinition.QueueDefinition<unknown>,
   options: Puller.Options,
   { concurrency, handlerTimeout: lease }: Version,
-  { loops, patience = Infinity, pause, wait }: Pull,
+  { loops, timeout = Infinity, pause, wait }: Pull,
   work: Handler.BatchHandler<unknown>
 ) =>
   Effect.gen(function* () {
@@ -53,7 +53,7 @@ export const start = (
         if (isAlive()) record({ _tag: "Pulled", process, pull, why })
       }
       return puller.pull({ wait }).pipe(
-        Effect.timeoutOption(draw.chance(`${process} patience`, often) ? patience : Infinity),
+        Effect.timeoutOption(draw.chance(`${process} patience`, often) ? timeout : Infinity),
         Effect.tapError(() => Effect.sync(() => pulled("drained"))),
         Effect.flatMap((ended) => {
           const found = Option.getOrUndefined(ended)

@@ -12,19 +12,21 @@ const timers = 10
 /** A time in which no pull of a program waits. */
 interface Idle {
   readonly since: Seen<"Pulled">
-  readonly until: Seen<"Pulling"> | undefined
+  readonly until: ProcessLife["pulls"][number] | undefined
 }
+
+const isBegin = (each: ProcessLife["pulls"][number]): each is Seen<"Pulling"> => each.entry._tag === "Pulling"
 
 const idles = ({ pulls }: ProcessLife): ReadonlyArray<Idle> => {
   const open = new Set<number>()
   return pulls.flatMap((each, nth) => {
-    if (each.entry._tag === "Pulling") {
+    if (isBegin(each)) {
       open.add(each.entry.pull)
       return []
     }
     open.delete(each.entry.pull)
-    const until = pulls[nth + 1] as Seen<"Pulling"> | undefined // None is open that could end.
-    return open.size === 0 ? [{ since: each as Seen<"Pulled">, until }] : []
+    // None is open that could end next.
+    return open.size === 0 ? [{ since: each, until: pulls[nth + 1] }] : []
   })
 }
 
@@ -32,11 +34,11 @@ const idles = ({ pulls }: ProcessLife): ReadonlyArray<Idle> => {
 const untimely = ({ clock, draining, frozen, name, pulls, version }: ProcessLife): ReadonlyArray<Violation> => {
   const begins = new Map<number, Seen<"Pulling">>()
   return pulls.flatMap((each) => {
-    const { entry, index } = each
-    if (entry._tag === "Pulling") {
-      begins.set(entry.pull, each as Seen<"Pulling">)
+    if (isBegin(each)) {
+      begins.set(each.entry.pull, each)
       return []
     }
+    const { entry, index } = each
     const begun = begins.get(entry.pull)
     if (begun === undefined) return []
     const { at, wait } = begun.entry
