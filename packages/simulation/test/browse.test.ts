@@ -38,7 +38,7 @@ const declare = ({ subscribe }: Pick<Broker.Service, "subscribe">) =>
 
 const begin = async (kind: keyof typeof models, seed: number, rates: Partial<Rates>) => {
   const bare = { sendings: [], operations: [], processes: [], refusals: [], calmAt, focus: "operator" }
-  const { rabbitmq: _, ...drawn } = Generate.scenario(seed, [kind])
+  const { fifo: _, rabbitmq: __, ...drawn } = Generate.scenario(seed, [kind])
   // No letter is returned so often that RabbitMQ moves it away.
   const versions = each(drawn, { maxDeliveries: 400 })
   const world = World.make({ ...drawn, ...bare, versions, rates: { ...calm, ...rates } })
