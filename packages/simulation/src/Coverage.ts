@@ -93,6 +93,11 @@ export const situations: ReadonlyArray<Situation> = [
   ["process: killed", some((entry) => entry._tag === "Killed" && entry.because === "scenario")],
   ["process: frozen", some((entry) => entry._tag === "Frozen")],
   ["process: drained, its handlers not in time", some((entry) => entry._tag === "Drained" && !entry.complete)],
+  ["process: stopped by its budget", some((entry) => entry._tag === "Draining" && entry.because === "budget")],
+  ...(["empty", "interrupted"] as const).map(
+    (why): Situation => [`pull: ${why}`, some((entry) => entry._tag === "Pulled" && entry.why === why)]
+  ),
+  ["pull: released", some((entry) => entry._tag === "Ended" && entry.how === "released")],
   ["copy: made smaller", some((entry) => entry._tag === "Stored" && entry.process !== undefined && entry.cut > 0)],
   ["broker: moved a message natively", some((entry) => entry._tag === "Stored" && entry.native)],
   ["broker: forgot a message", some((entry) => entry._tag === "Gone" && entry.why === "forgotten")],

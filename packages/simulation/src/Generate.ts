@@ -15,6 +15,7 @@ import {
   type Version
 } from "./Scenario.ts"
 import { behaviour, type Mood, mood } from "./generate/Behaviours.ts"
+import * as Programs from "./generate/Programs.ts"
 import * as RabbitMq from "./generate/RabbitMq.ts"
 import * as Sqlite from "./generate/Sqlite.ts"
 import * as Twists from "./generate/Twists.ts"
@@ -171,7 +172,7 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     bursts: bursts(random, calmAt)
   }
   const focus = random.chance(0.3) ? random.pick(hasPeople ? ["operator", "operator", ...focuses] : focuses) : undefined
-  const twisted = Twists.twisted({
+  const drawn: Scenario = {
     seed,
     kind,
     latency: random.pick([1, 5, 100]),
@@ -188,7 +189,10 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     rates: rates(random, focus !== undefined),
     ...(focus === undefined ? {} : { focus }),
     calmAt
-  })
-  if (kind === "sqlite") return Sqlite.of(twisted)
-  return kind === "rabbitmq" ? RabbitMq.on(twisted) : twisted
+  }
+  const twisted = Twists.twisted(drawn)
+  // A twist needs the program that it has.
+  const programmed = twisted === drawn ? Programs.varied(drawn) : twisted
+  if (kind === "sqlite") return Sqlite.of(programmed)
+  return kind === "rabbitmq" ? RabbitMq.on(programmed) : programmed
 }

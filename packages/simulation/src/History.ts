@@ -131,7 +131,8 @@ export type Fact =
     }
   // Processes.
   | { readonly _tag: "Started"; readonly process: string; readonly version: number }
-  | { readonly _tag: "Draining"; readonly process: string }
+  /** `budget`: its program stops because it has made too many dead letters. Default: the world ends it. */
+  | { readonly _tag: "Draining"; readonly process: string; readonly because?: "budget" }
   | { readonly _tag: "Drained"; readonly process: string; readonly complete: boolean }
   /** Nothing of this process happens after this. */
   | { readonly _tag: "Killed"; readonly process: string; readonly because: "scenario" | "handler" | "drained" }
@@ -154,6 +155,14 @@ export type Fact =
   | { readonly _tag: "Lapsed"; readonly process: string; readonly delivery: Delivery }
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
+  /** A program begins to wait for a batch, and ends that wait. */
+  | { readonly _tag: "Pulling"; readonly process: string; readonly pull: number; readonly wait: number }
+  | {
+      readonly _tag: "Pulled"
+      readonly process: string
+      readonly pull: number
+      readonly why: "batch" | "empty" | "interrupted" | "drained"
+    }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
   /** A handler acks these messages in its transaction; `isRefused`: the broker has refused that. */
   | {
@@ -171,7 +180,7 @@ export type Fact =
       readonly _tag: "Ended"
       readonly process: string
       readonly run: number
-      readonly how: "returned" | "threw" | "interrupted"
+      readonly how: "returned" | "threw" | "interrupted" | "released"
       readonly error: string | undefined
     }
   /** The core requests a settlement from the broker's client. */

@@ -72,6 +72,8 @@ export interface Behaviour {
   readonly throws?: Thrown
   /** Whether its process dies at its end. */
   readonly kills?: boolean
+  /** Whether it releases its batch at its end, if that was pulled. */
+  readonly releases?: boolean
   /** Whether it writes into the body and the headers. */
   readonly meddles?: boolean
   /** Its transaction, on brokers that have them. Default: none. */
@@ -87,6 +89,8 @@ export interface Sending {
   /** Ids may repeat. */
   readonly id: string
   readonly delay: number
+  /** Its group in a FIFO queue. Default: none. */
+  readonly group?: string
   /** Bytes of one more header. Default: there is none. */
   readonly header?: number
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
@@ -134,6 +138,18 @@ export interface Process {
   }
 }
 
+/** A program that pulls its batches: `concurrency` is then their largest number, and `handlerTimeout` their lease. */
+export interface Pull {
+  /** The number of loops that pull a batch, work on it, settle it, and pause. */
+  readonly loops: number
+  /** The longest wait of a pull, in milliseconds. */
+  readonly wait: number
+  /** Milliseconds after which a loop interrupts some of its pulls. Default: it interrupts none. */
+  readonly timeout?: number
+  /** Milliseconds from the end of a batch, or of a pull without one, to the next pull. */
+  readonly pause: number
+}
+
 /** A version of the program. */
 export interface Version {
   readonly maxAttempts: number
@@ -148,6 +164,12 @@ export interface Version {
   readonly prefetch: number
   /** `undefined`: the handler takes single messages. */
   readonly batch: { readonly size: number; readonly wait: number } | undefined
+  /** Whether the handler takes the messages of a batch one by one. Default: it takes the batch. */
+  readonly each?: boolean
+  /** Default: the program has a handler. */
+  readonly pull?: Pull
+  /** How many runs begin in any time of `per` milliseconds. Default: no limit. */
+  readonly rateLimit?: { readonly max: number; readonly per: number } | undefined
   readonly handlerTimeout: number
   readonly drainTimeout: number
   readonly consumerBackoff:
@@ -155,6 +177,8 @@ export interface Version {
     | undefined
   /** Whether its handlers are async functions, which cannot be interrupted. Default: they are Effects. */
   readonly promise?: boolean
+  /** How many dead letters it may make before it stops, and how much a success adds to that. Default: any number. */
+  readonly budget?: { readonly max: number; readonly perSuccess: number }
   /** Misbehaving user code other than handlers. */
   readonly hook: "none" | "throws" | "throwsUnprintable"
   readonly redact: "none" | "throws"
@@ -221,6 +245,8 @@ export interface Scenario {
   readonly rates: Rates
   /** The server of the kind `rabbitmq`. Default: the latest one, with default options. */
   readonly rabbitmq?: RabbitMq
+  /** The queues of the kind `sqs` keep the order of groups; `resend`: a retry goes to the end of its group. Default: they do not. */
+  readonly fifo?: "block" | "resend"
   /** Faults happen only at places whose name contains this. Default: everywhere. */
   readonly focus?: string
   /** Faults begin before this time only; operators have finished by then. */
@@ -234,6 +260,13 @@ export const queue = "work"
 
 /** The queue of the messages that handlers send in transactions. No process consumes it. */
 export const receipts = "receipts"
+
+/** The name that programs have for a queue. */
+export const nameOf = ({ fifo }: Pick<Scenario, "fifo">, name: string): string =>
+  fifo === undefined ? name : name.replace(queue, `${queue}.fifo`)
+
+/** The queue that programs name so. */
+export const named = (name: string): string => name.replace(".fifo", "")
 
 /** Whether a refusal never ends. */
 export const isForever = ({ ends, until }: Refusal): boolean => until === 5 && ends !== true

@@ -39,6 +39,7 @@ const Behaviour = strict({
   late: optionalKey(list(Call)),
   throws: optionalKey(Schema.Literals(Scenario.thrown)),
   kills: optionalKey(Schema.Boolean),
+  releases: optionalKey(Schema.Boolean),
   meddles: optionalKey(Schema.Boolean),
   within: optionalKey(strict({ takes: Millis, ends: Schema.Literals(["commit", "rollback", "kill"]) }))
 })
@@ -49,6 +50,7 @@ const Sending = strict({
   by: Schema.Literals(["ours", "foreign"]),
   id: Schema.String,
   delay: Millis,
+  group: optionalKey(Name),
   header: optionalKey(whole(1, 100_000)),
   body: Schema.Literals(["good", "undecodable", "slowToDecode", "neverDecoded"]),
   metadata: optionalKey(Schema.String),
@@ -86,10 +88,16 @@ const Version = strict({
   concurrency: whole(1, 1000),
   prefetch: whole(0, 10_000),
   batch: optionalKey(strict({ size: whole(1, 100), wait: between(0, 60_000) })),
+  each: optionalKey(Schema.Boolean),
+  pull: optionalKey(
+    strict({ loops: whole(1, 1000), wait: Millis, timeout: optionalKey(Millis), pause: between(1, longest) })
+  ),
+  rateLimit: optionalKey(strict({ max: whole(1, 10_000), per: between(1, 24 * 3_600_000) })),
   handlerTimeout: between(1, 12 * 3_600_000),
   drainTimeout: Millis,
   consumerBackoff: optionalKey(strict({ multiplier: Millis, max: Millis, stepwise: Schema.Boolean })),
   promise: optionalKey(Schema.Boolean),
+  budget: optionalKey(strict({ max: whole(1), perSuccess: between(0, 1000) })),
   hook: Schema.Literals(["none", "throws", "throwsUnprintable"]),
   redact: Schema.Literals(["none", "throws"])
 })
@@ -140,6 +148,7 @@ const File = strict({
       policyTtl: optionalKey(Millis)
     })
   ),
+  fifo: optionalKey(Schema.Literals(["block", "resend"])),
   focus: optionalKey(Schema.String),
   calmAt: Millis,
   only: optionalKey(list(Schema.String))

@@ -62,6 +62,7 @@ const plain: Partial<Version> = {
   prefetch: 0,
   concurrency: 1,
   batch: undefined,
+  rateLimit: undefined,
   consumerBackoff: undefined,
   maxAge: undefined,
   backoff: [],

@@ -77,7 +77,7 @@ const ofLife = (entry: Entry): string | undefined => {
     case "Started":
       return `${entry.process} starts, version ${entry.version}`
     case "Draining":
-      return `${entry.process} drains`
+      return `${entry.process} drains${entry.because === undefined ? "" : `, because of its ${entry.because}`}`
     case "Drained":
       return `${entry.process} has drained${entry.complete ? "" : ", not all"}`
     case "Killed":
@@ -107,6 +107,10 @@ const ofWork = (entry: Entry): string | undefined => {
       return `has lost d${entry.delivery}`
     case "Began":
       return `runs r${entry.run}: ${entry.given.map(({ attempts, key }) => `#${key}, attempt ${attempts}`).join("; ")}`
+    case "Pulling":
+      return `p${entry.pull} waits for a batch`
+    case "Pulled":
+      return `p${entry.pull} ends: ${entry.why}`
     case "Called":
       return `r${entry.run} calls ${call(entry.call)}`
     case "Enlisted":
@@ -139,7 +143,18 @@ const sentenceOf = ({ at, delivery, key, law, process, what }: Violation, nth: n
 }
 
 const programOf = (version: Version, index: number): string => {
-  const { backoff, batch, consumerBackoff, deadLetter, immediate, maxAge, maxAttempts, maxDeliveries } = version
+  const {
+    backoff,
+    batch,
+    consumerBackoff,
+    deadLetter,
+    immediate,
+    maxAge,
+    maxAttempts,
+    maxDeliveries,
+    pull,
+    rateLimit
+  } = version
   const parts = [
     `attempts ${maxAttempts}`,
     immediate === 0 ? "" : `${immediate} retries at once`,
@@ -150,6 +165,9 @@ const programOf = (version: Version, index: number): string => {
     `concurrency ${version.concurrency}`,
     `prefetch ${version.prefetch}`,
     batch === undefined ? "" : `batches of ${batch.size} or ${millis(batch.wait)}`,
+    version.each === true ? "one by one" : "",
+    pull === undefined ? "" : `pulled by ${pull.loops} for ${millis(pull.wait)} after ${millis(pull.pause)}`,
+    rateLimit === undefined ? "" : `${rateLimit.max} runs in ${millis(rateLimit.per)}`,
     `handler timeout ${millis(version.handlerTimeout)}`,
     `drain timeout ${millis(version.drainTimeout)}`,
     consumerBackoff === undefined ? "" : `consumer backoff ${consumerBackoff.multiplier} to ${consumerBackoff.max}`,

@@ -12,7 +12,7 @@ import * as Sqs from "../src/sqs/index.ts"
 import type { Rates } from "../src/Scenario.ts"
 import * as Machine from "../src/world/Machine.ts"
 import { observed } from "../src/world/Observed.ts"
-import { keyOf } from "../src/world/Store.ts"
+import { keyOf } from "../src/world/Parcel.ts"
 import * as World from "../src/world/World.ts"
 
 const models = { rabbitmq: RabbitMq, sqs: Sqs, nsq: Nsq }
@@ -38,7 +38,7 @@ const declare = ({ subscribe }: Pick<Broker.Service, "subscribe">) =>
 
 const begin = async (kind: keyof typeof models, seed: number, rates: Partial<Rates>) => {
   const bare = { sendings: [], operations: [], processes: [], refusals: [], calmAt, focus: "operator" }
-  const { rabbitmq: _, ...drawn } = Generate.scenario(seed, [kind])
+  const { fifo: _, rabbitmq: __, ...drawn } = Generate.scenario(seed, [kind])
   // No letter is returned so often that RabbitMQ moves it away.
   const versions = each(drawn, { maxDeliveries: 400 })
   const world = World.make({ ...drawn, ...bare, versions, rates: { ...calm, ...rates } })

@@ -2,11 +2,12 @@
 import { execFile } from "node:child_process"
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as Campaign from "../src/Campaign.ts"
 import * as Arguments from "../src/cli/Arguments.ts"
 import * as Report from "../src/cli/Report.ts"
+import * as Fingerprint from "../src/Fingerprint.ts"
 import * as Generate from "../src/Generate.ts"
 import * as Results from "../src/Results.ts"
 import * as ScenarioFile from "../src/ScenarioFile.ts"
@@ -47,6 +48,12 @@ const result = (from: number) => ({
   cpu: 1,
   seen: {},
   failures: []
+})
+
+it("the fingerprint is of all packages that worlds run", () => {
+  const names = Fingerprint.folders().map((folder) => basename(dirname(folder)))
+  const adapters = ["nsq", "rabbitmq", "sqlite", "sqs"].map((name) => `adapter-${name}`)
+  expect(names.toSorted()).toEqual([...adapters, "core", "kit", "operations", "simulation"])
 })
 
 describe("a file of results", () => {

@@ -1108,21 +1108,31 @@ it("refused: a smaller copy, or quarantine", () => {
   expect(broken(tell(0, true))).toEqual([])
 })
 
-it("smaller: a copy that leaves out enough is accepted, unless its route is refused for another message", () => {
-  const tell = (cut: number, others: Scenario["refusals"] = []) => {
+it("smaller: a copy that leaves out enough is accepted, unless its route was just refused for another message", () => {
+  const tell = (cut: number, others: Scenario["refusals"] = [], isRefused = false) => {
     const refusals = [{ key: 1, of: "deadLetter" as const, until: 1, reason: "BodyTooLarge" as const }, ...others]
-    return broken((story) => {
-      const { delivery } = first(story)
-      story.run(delivery, { error: "permanent" })
-      const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
-      story.ask(delivery, letter)
-      story.answer(delivery, letter, "rejected")
-    }, Story.scenario({ refusals }))
+    return broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        if (isRefused) {
+          const other = story.deliver(story.send(2), 2, "a1")
+          story.run(other, { error: "permanent" })
+          story.ask(other, deadLetter("permanent"))
+          story.answer(other, deadLetter("permanent"), "rejected")
+        }
+        story.run(delivery, { error: "permanent" })
+        const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
+        story.ask(delivery, letter)
+        story.answer(delivery, letter, "rejected")
+      },
+      Story.scenario({ refusals, version: { concurrency: 2 } })
+    )
   }
   expect(tell(0)).toEqual([])
   expect(tell(1)).toEqual(["smaller"])
   expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "BodyTooLarge" }])).toEqual(["smaller"])
-  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual([])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual(["smaller"])
+  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }], true)).toEqual([])
 })
 
 it("after death: nothing", () => {

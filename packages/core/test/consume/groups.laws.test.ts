@@ -68,8 +68,8 @@ describe("a core is found that", () => {
     [
       "lets a body that is decoded sooner overtake",
       "groups",
-      'every(({ state }) => state._tag !== "Decoding")',
-      "every(() => true)"
+      'isUnbegun(state) ? state._tag !== "Decoding"',
+      "isUnbegun(state) ? true"
     ],
     ["lets a message join whose batch has begun", "groups", " || (group.isClosed && group.out.size > 1)", ""],
     [

@@ -3,6 +3,7 @@ import * as Groups from "../../src/consume/internal/groups.ts"
 import { itemOf } from "../../src/consume/internal/deliveries.ts"
 import type { Item } from "../../src/consume/internal/item.ts"
 import * as Lifecycle from "../../src/consume/Lifecycle.ts"
+import * as Settlement from "../../src/message/Settlement.ts"
 import { delivery, step } from "../items.ts"
 
 it("one whose codec outlasts the batch in front of it stays behind those that waited for that batch", () => {
@@ -25,4 +26,26 @@ it("one whose codec outlasts the batch in front of it stays behind those that wa
   step(late, { _tag: "DecodingEnded" })
   groups.ready(late)
   assert.deepStrictEqual(joined, ["first", "second", "second", "late"])
+})
+
+it("one behind a message that is returned unseen joins no batch, and is returned after it", () => {
+  const [joined, returned]: [Array<string>, Array<string>] = [[], []]
+  const groups = Groups.make({
+    single: false,
+    join: (item) => joined.push(item.delivery.metadata.id),
+    unwait: () => {},
+    giveBack: (items) => returned.push(...items.map(({ delivery }) => delivery.metadata.id))
+  })
+  const [early, later] = ["early", "later"].map((id, key) =>
+    itemOf(delivery(id, { group: "a" }), Lifecycle.ordinary, key)
+  ) as [Item, Item]
+  groups.arrived(early, false, () => {
+    early.settlement = Settlement.Release(1000)
+    step(early, { _tag: "Concluded", settlement: early.settlement })
+  })
+  groups.arrived(later, false, () => groups.ready(later))
+  assert.deepStrictEqual(joined, [])
+  groups.ended(early, true)
+  assert.deepStrictEqual(joined, [])
+  assert.deepStrictEqual(returned, ["later"])
 })

@@ -12,6 +12,7 @@ import { redelivered } from "./laws/redelivered.ts"
 import { anew } from "./laws/anew.ts"
 import { attempts } from "./laws/attempts.ts"
 import { books } from "./laws/books.ts"
+import { budget } from "./laws/budget.ts"
 import { concurrency } from "./laws/concurrency.ts"
 import { copies } from "./laws/copies.ts"
 import { credit } from "./laws/credit.ts"
@@ -29,8 +30,11 @@ import { lost } from "./laws/lost.ts"
 import { pauses } from "./laws/pauses.ts"
 import { pausing } from "./laws/pausing.ts"
 import { operators } from "./laws/operators.ts"
+import { order } from "./laws/order.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
+import { pulls } from "./laws/pulls.ts"
+import { rate } from "./laws/rate.ts"
 import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
@@ -62,7 +66,11 @@ const laws: ReadonlyArray<Law> = [
   late,
   attempts,
   unseen,
+  order,
   concurrency,
+  rate,
+  budget,
+  pulls,
   probing,
   pausing,
   credit,

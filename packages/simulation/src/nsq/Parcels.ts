@@ -1,6 +1,6 @@
 /** Messages of nsqd in the world's terms. docs/nsq.md describes the envelope. */
 import { Metadata } from "@requeue/core/port"
-import type { Parcel } from "../world/Store.ts"
+import type { Parcel } from "../world/Parcel.ts"
 
 const magic = Buffer.from([0, 0x52, 0x4b, 1])
 

@@ -5,7 +5,7 @@ import * as Lookupd from "../servers/nsq/Lookupd.ts"
 import * as Network from "../servers/nsq/Network.ts"
 import * as Nsqd from "../servers/nsq/Nsqd.ts"
 import * as Host from "../world/Host.ts"
-import * as Store from "../world/Store.ts"
+import * as Parcel from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Conditions from "./Conditions.ts"
 import * as Names from "./Names.ts"
@@ -55,7 +55,7 @@ export const make = (world: World, names: ReadonlyArray<string>, purposes: Purpo
         report: witness.report,
         lookup: (topic) => lookupd.channels(topic),
         refuses: (command, topic, body) => {
-          const reason = Store.refusal(world, Names.inWorld(topic), Parcels.read(body))
+          const reason = Parcel.refusal(world, Names.inWorld(topic), Parcels.read(body))
           // Only its size concerns one message of several: they have one topic.
           return reason && texts[command === "MPUB" ? "BodyTooLarge" : reason](command)
         },

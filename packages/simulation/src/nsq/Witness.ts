@@ -2,7 +2,7 @@
 import type { Delivery, Fact } from "../History.ts"
 import type { Command } from "../servers/nsq/Commands.ts"
 import type * as Facts from "../servers/nsq/Facts.ts"
-import { keyOf, taleOf } from "../world/Store.ts"
+import { keyOf, taleOf } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"

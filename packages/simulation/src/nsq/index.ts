@@ -7,7 +7,7 @@ import * as NsqDriver from "../servers/nsq/Driver.ts"
 import type * as Nsqd from "../servers/nsq/Nsqd.ts"
 import type { Topic } from "../servers/nsq/Topic.ts"
 import type { Model } from "../world/Model.ts"
-import type * as Store from "../world/Store.ts"
+import type { Parcel } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -35,7 +35,7 @@ const operating = ({ after, draw }: World, all: ReadonlyArray<Nsqd.Nsqd>) => {
   const any = <A>(place: string, of: ReadonlyArray<A>): A | undefined =>
     of[Math.floor(draw.between(place, 0, of.length))]
 
-  const store = (queue: string, parcel: Store.Parcel, stored: () => void): void => {
+  const store = (queue: string, parcel: Parcel, stored: () => void): void => {
     const nsqd = any(
       "foreign",
       all.filter(({ isUp }) => isUp())

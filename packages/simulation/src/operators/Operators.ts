@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { Fact } from "../History.ts"
-import { type Operation, queue } from "../Scenario.ts"
+import { nameOf, type Operation, queue, type Scenario } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
-import { keyOf, type Parcel } from "../world/Store.ts"
+import { keyOf, type Parcel } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import type { Population, ServiceOf } from "./Population.ts"
 
@@ -17,26 +17,28 @@ type What = Operation["what"]
 const isOdd = (letter: Pick<Parcel, "body" | "headers">): boolean => keyOf(letter) % 2 === 1
 
 /** The operations that work on dead letters; `undefined` for all others. Each returns a number of letters. */
-const jobOf = (what: What) => {
+const jobOf = (what: What, scenario: Scenario) => {
   switch (what._tag) {
     case "Redrive": {
       const { limit, odd } = what
       const options = {
-        to: queue,
+        to: nameOf(scenario, queue),
         create: true,
         ...(limit === undefined ? {} : { limit }),
         ...(odd ? { filter: isOdd } : {})
       }
-      return Effect.flatMap(DeadLetters.make(what.queue), ({ redrive }) =>
+      return Effect.flatMap(DeadLetters.make(nameOf(scenario, what.queue)), ({ redrive }) =>
         Effect.map(redrive(options), ({ redriven }) => redriven)
       )
     }
     case "Purge":
-      return Effect.flatMap(DeadLetters.make(what.queue), ({ purge }) =>
+      return Effect.flatMap(DeadLetters.make(nameOf(scenario, what.queue)), ({ purge }) =>
         purge(what.odd ? { filter: isOdd } : { all: true })
       )
     case "List":
-      return Effect.flatMap(DeadLetters.make(what.queue), ({ list }) => Effect.map(list(), (found) => found.length))
+      return Effect.flatMap(DeadLetters.make(nameOf(scenario, what.queue)), ({ list }) =>
+        Effect.map(list(), (found) => found.length)
+      )
     default:
       return undefined
   }
@@ -79,7 +81,7 @@ export const operate = (world: World, model: Model, population: Population, serv
       underWay--
       world.record({ _tag: "Operated", operation, what: what._tag, ...ended })
     }
-    const job = jobOf(what)
+    const job = jobOf(what, world.scenario)
     if (job === undefined) return void world.after(act(what), () => end({ count: undefined, failed: undefined }))
     const done = Effect.flatMap(service, (broker) => Effect.provideService(job, Broker.Broker, broker))
     machine.run(done).addObserver((exit) => {

@@ -8,6 +8,9 @@ import * as Machine from "../world/Machine.ts"
 import type { Begin, Failure } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 
+/** The consumer or the puller of a program. */
+type Started = Pick<Consumer.Consumer, "done" | "drain" | "health" | "pause" | "resume">
+
 /**
  * Starts the consumer of a program. `runs` counts the handler runs of each message, in all processes. `begin` begins transactions,
  * if the broker has them.
@@ -18,7 +21,7 @@ export type Start = (
   version: Version,
   runs: Map<number, number>,
   begin?: Begin
-) => Effect.Effect<Consumer.Consumer, { readonly _tag: string }, Broker.Broker | Scope.Scope>
+) => Effect.Effect<Started, { readonly _tag: string }, Broker.Broker | Scope.Scope>
 
 /** Makes the broker of a process. */
 export type ServiceOf = (machine: Machine.Machine) => Effect.Effect<Broker.Service, Failure, Scope.Scope>
@@ -26,7 +29,7 @@ export type ServiceOf = (machine: Machine.Machine) => Effect.Effect<Broker.Servi
 /** A process that lives, and its consumer. */
 interface Running {
   readonly machine: Machine.Machine
-  readonly consumer: Consumer.Consumer
+  readonly consumer: Started
 }
 
 /** All processes. */

@@ -2,12 +2,15 @@
 import { Broker, Codec, Producer, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { queue, type Sending } from "../Scenario.ts"
+import { nameOf, queue, type Sending } from "../Scenario.ts"
 import * as Machine from "../world/Machine.ts"
 import type { Model } from "../world/Model.ts"
-import { keyHeader } from "../world/Store.ts"
+import { keyHeader } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import type { ServiceOf } from "./Population.ts"
+
+/** The header that sets the group of a message. */
+const groupHeader = "message-group-id"
 
 /** Sends the scenario's messages. `bodyOf` makes their bodies; the result counts the sends in flight. */
 export const send = (
@@ -18,13 +21,14 @@ export const send = (
 ): (() => number) => {
   const machine = Machine.make(world, "sender", Machine.trueClock)
   const service = Machine.once(machine, serviceOf(machine))
-  const producer = Producer.make(QueueDefinition.make(queue, { codec: Codec.bytes }))
+  const producer = Producer.make(QueueDefinition.make(nameOf(world.scenario, queue), { codec: Codec.bytes }))
   let underWay = 0
 
   const begin = (sending: Sending): void => {
-    const { by, delay, header, id, key, metadata } = sending
+    const { by, delay, group, header, id, key, metadata } = sending
     const headers = {
       [keyHeader]: String(key),
+      ...(group === undefined ? {} : { [groupHeader]: group }),
       ...(header === undefined ? {} : { large: "x".repeat(header) })
     }
     const body = bodyOf(sending)

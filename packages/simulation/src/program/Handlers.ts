@@ -26,6 +26,9 @@ export interface Handlers {
 
 const atOnce: Behaviour = { takes: 0 }
 
+/** Thrown at the end of a run that returns its pulled batch. */
+export const released = Symbol("released")
+
 /** The end of a run: a thrown value, the end of its process, or nothing. */
 type Finished = { readonly thrown: unknown } | "killed" | undefined
 
@@ -154,7 +157,7 @@ export const make = (
     const longest = Math.max(...turns.map(({ behaviour: { takes } }) => (takes === "forever" ? Infinity : takes)))
     const isStubborn = turns.some(({ behaviour: { stubborn } }) => stubborn === true)
     let isOver = false
-    const ended = (how: "returned" | "threw" | "interrupted", error?: string): void => {
+    const ended = (how: "returned" | "threw" | "interrupted" | "released", error?: string): void => {
       isOver = true
       if (machine.isAlive()) world.record({ _tag: "Ended", process: name, run: number, how, error })
     }
@@ -170,6 +173,10 @@ export const make = (
         world.record({ _tag: "Killed", process: name, because: "handler" })
         machine.kill()
         return "killed"
+      }
+      if (turns.some(({ behaviour: { releases } }) => releases === true)) {
+        ended("released")
+        return { thrown: released }
       }
       const thrown = turns.find(({ behaviour: { throws } }) => throws !== undefined)?.behaviour.throws
       ended(thrown === undefined ? "returned" : "threw", thrown)

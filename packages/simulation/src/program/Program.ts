@@ -5,16 +5,19 @@ import {
   type Codec,
   Consumer,
   ConsumerBackoff,
+  type Event,
   Producer,
   QueueDefinition,
+  RateLimit,
   RetryPolicy
 } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import { queue, receipts, type Scenario, type Sending, type Version } from "../Scenario.ts"
+import { nameOf, queue, receipts, type Scenario, type Sending, type Version } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
 import type { Start } from "../operators/Population.ts"
 import * as Handlers from "./Handlers.ts"
+import * as Pulling from "./Pulling.ts"
 import * as Transactions from "./Transactions.ts"
 
 /** Decodes bodies as the scenario requires. The first letter of a body decides. */
@@ -46,7 +49,7 @@ const backoffOf = ({ backoff: [first, ...others] }: Version): Pick<RetryPolicy.O
   return { backoff: others.length === 0 ? Backoff.constant(first) : Backoff.sequence([first, ...others]) }
 }
 
-const retryOf = (version: Version): RetryPolicy.RetryPolicy =>
+const retryOf = (scenario: Scenario, version: Version): RetryPolicy.RetryPolicy =>
   RetryPolicy.make({
     maxAttempts: version.maxAttempts,
     maxDeliveries: version.maxDeliveries,
@@ -57,7 +60,7 @@ const retryOf = (version: Version): RetryPolicy.RetryPolicy =>
       version.deadLetter === undefined
         ? "discard"
         : {
-            queue: version.deadLetter,
+            queue: nameOf(scenario, version.deadLetter),
             ...(version.redact === "throws"
               ? {
                   redact: () => {
@@ -74,15 +77,13 @@ const unprintable = {
   }
 }
 
-/** The options of a version's consumer. */
-const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): Consumer.Options => {
-  const { consumerBackoff } = version
+/** The options that consumers and pullers share. */
+const sharedOf = (world: World, { isAlive, name }: Machine, version: Version) => {
+  const { batch, consumerBackoff } = version
   return {
-    retry: retryOf(version),
-    concurrency: version.concurrency,
-    prefetch: version.prefetch,
-    handlerTimeout: version.handlerTimeout,
+    retry: retryOf(world.scenario, version),
     drainTimeout: version.drainTimeout,
+    ...(version.budget && { deadLetterBudget: version.budget }),
     ...(consumerBackoff === undefined
       ? {}
       : {
@@ -92,10 +93,8 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
             recovery: consumerBackoff.stepwise ? "stepwise" : "resume"
           })
         }),
-    ...(version.batch === undefined
-      ? {}
-      : { batch: BatchPolicy.make({ maxBatchSize: version.batch.size, maxBatchTimeout: version.batch.wait }) }),
-    onEvent: (event) => {
+    ...(batch && { batch: BatchPolicy.make({ maxBatchSize: batch.size, maxBatchTimeout: batch.wait }) }),
+    onEvent: (event: Event.Event) => {
       if (!isAlive()) return
       const id = "id" in event ? event.id : undefined
       const detail = "delay" in event ? String(event.delay) : "because" in event ? event.because : ""
@@ -107,15 +106,26 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
   }
 }
 
-/** Starts the consumer of a version. It ends when its scope closes. */
+/** The options of a version's consumer. */
+const optionsOf = (world: World, machine: Machine, version: Version): Consumer.Options => ({
+  ...sharedOf(world, machine, version),
+  concurrency: version.concurrency,
+  prefetch: version.prefetch,
+  handlerTimeout: version.handlerTimeout,
+  ...(version.rateLimit && { rateLimit: RateLimit.make(version.rateLimit) })
+})
+
+/** Starts the consumer of a version, or its puller. It ends when its scope closes. */
 export const start: Start = (world, machine, version, runs, begin) => {
-  const definition = QueueDefinition.make(queue, { codec: codec(machine) })
-  const options = optionsOf(world, machine, version)
+  const definition = QueueDefinition.make(nameOf(world.scenario, queue), { codec: codec(machine) })
   const transact =
     begin && Effect.map(Producer.make(receipts), (sender) => Transactions.make(world, machine, begin, sender))
   return Effect.flatMap(transact ?? Effect.succeed(undefined), (transact) => {
     const { batch, single } = Handlers.make(world, machine, runs, version.promise, transact)
-    return version.batch === undefined
+    if (version.pull !== undefined)
+      return Pulling.start(world, machine, definition, sharedOf(world, machine, version), version, version.pull, batch)
+    const options = optionsOf(world, machine, version)
+    return version.batch === undefined || version.each === true
       ? Consumer.start(definition, options, single)
       : Consumer.startBatch(definition, options, batch)
   })

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import type { Call } from "../History.ts"
 import type { Machine } from "../world/Machine.ts"
 import { deliveryOf } from "../world/Parcels.ts"
-import { keyHeader } from "../world/Store.ts"
+import { keyHeader } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 
 type Body = any // the declared kind of the user's handler

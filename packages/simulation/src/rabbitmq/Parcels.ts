@@ -2,7 +2,7 @@
 import { Metadata } from "@requeue/core/port"
 import * as Fields from "../servers/rabbitmq/Fields.ts"
 import type { Message, Publication } from "../servers/rabbitmq/Message.ts"
-import { keyHeader, type Parcel } from "../world/Store.ts"
+import { keyHeader, type Parcel } from "../world/Parcel.ts"
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 

@@ -3,7 +3,7 @@ import type { Refusal as Reason, Scenario } from "../Scenario.ts"
 import { Refusal } from "../servers/rabbitmq/Refusal.ts"
 import type { Publication } from "../servers/rabbitmq/Message.ts"
 import type { Verdict } from "../servers/rabbitmq/Session.ts"
-import * as Store from "../world/Store.ts"
+import * as Parcel from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Parcels from "./Parcels.ts"
 
@@ -28,8 +28,8 @@ export const make = (world: World, homeOf: (publication: Publication) => string)
   const refused = (publication: Publication): Reason | undefined => {
     if (scenario.refusals.length === 0) return undefined
     const parcel = Parcels.from(publication)
-    const found = Store.refusal(world, homeOf(publication), parcel)
-    return found && refusalFor(scenario, Store.keyOf(parcel))
+    const found = Parcel.refusal(world, homeOf(publication), parcel)
+    return found && refusalFor(scenario, Parcel.keyOf(parcel))
   }
   return {
     /** Headers that are too large for the driver. A copy with fewer of them is not. */

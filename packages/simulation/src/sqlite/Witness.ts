@@ -8,7 +8,7 @@ import type { Delivery } from "../History.ts"
 import { receipts } from "../Scenario.ts"
 import { epoch, type Machine } from "../world/Machine.ts"
 import * as Sources from "../world/Sources.ts"
-import { keyOf, type Parcel, taleOf } from "../world/Store.ts"
+import { keyOf, type Parcel, taleOf } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 
 type Columns = Record<string, any> // of any type

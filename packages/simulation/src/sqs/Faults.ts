@@ -4,7 +4,7 @@ import { type AwsError, invalidParameter, named } from "../servers/sqs/AwsError.
 import type * as Faults from "../servers/sqs/Faults.ts"
 import type { Options } from "../servers/sqs/Server.ts"
 import type { Rates, Refusal } from "../Scenario.ts"
-import * as Store from "../world/Store.ts"
+import * as Parcel from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -101,7 +101,7 @@ export const ofEntries =
     if (call.client === undefined) return undefined
     const reason =
       call.action === "SendMessageBatch"
-        ? Store.refusal(world, Names.inWorld(call.queue), Parcels.fromEntry(entry))
+        ? Parcel.refusal(world, Names.inWorld(call.queue), Parcels.fromEntry(entry))
         : undefined
     if (reason !== undefined) return errors[reason]
     return world.fault("busy", `${placeOf(call)} entry`) ? named.ThrottlingException : undefined

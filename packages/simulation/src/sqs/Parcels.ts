@@ -3,7 +3,7 @@ import { Metadata } from "@requeue/core/port"
 import type { Delivery } from "../History.ts"
 import type * as Api from "../servers/sqs/Api.ts"
 import * as Receipts from "../servers/sqs/Receipts.ts"
-import { keyHeader, type Parcel } from "../world/Store.ts"
+import { keyHeader, type Parcel } from "../world/Parcel.ts"
 
 /** The parts of a sent message that the world reads. */
 type Sent = Pick<Api.Entry, "MessageBody" | "MessageAttributes">
@@ -39,11 +39,12 @@ export const fromEntry = (entry: Sent): Parcel => {
   }
 }
 
-/** The part of a call that sends a message. */
-export const toEntry = ({ body, headers, metadata }: Parcel): Api.Entry => {
+/** The part of a call that sends a message, to the end of its group if it has one. */
+export const toEntry = ({ body, headers: { "message-group-id": group, ...headers }, metadata }: Parcel): Api.Entry => {
   const all = metadata === undefined ? headers : { ...headers, [Metadata.header]: metadata }
   return {
     Id: "0",
+    ...(group === undefined ? {} : { MessageGroupId: group, MessageDeduplicationId: headers[keyHeader] }),
     MessageBody: Buffer.from(body).toString(),
     MessageAttributes: Object.fromEntries(
       Object.entries(all).map(([name, StringValue]) => [name, { DataType: "String", StringValue }])

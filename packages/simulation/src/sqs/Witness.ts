@@ -2,7 +2,7 @@
 import type { Delivery } from "../History.ts"
 import type { Fact, Listener } from "../servers/sqs/Facts.ts"
 import type { Message } from "../servers/sqs/Message.ts"
-import { keyOf, taleOf } from "../world/Store.ts"
+import { keyOf, taleOf } from "../world/Parcel.ts"
 import type { World } from "../world/World.ts"
 import * as Names from "./Names.ts"
 import * as Parcels from "./Parcels.ts"
@@ -45,7 +45,8 @@ export const make = (world: World, now: () => number, purposes: Purposes): Liste
   }
 
   const changed = (copy: number, key: number, { delivery, due, entry }: Of<"Changed">): void => {
-    if (entry !== undefined && purposes.extends(entry)) return void returned.delete(delivery)
+    // A receive that is repeated begins the lease again.
+    if (entry === undefined || purposes.extends(entry)) return void returned.delete(delivery)
     returned.add(delivery)
     record({ _tag: "Back", copy, key, delivery, due: dueIn(due), why: "asked" })
   }

@@ -52,9 +52,15 @@ const within = (
     })
 })
 
-/** As many receives as the version with the most deliveries needs. Versions that need more than their queue allows do not start. */
-const maxReceiveCountOf = ({ versions }: Scenario): number =>
-  Math.max(...versions.map(({ maxDeliveries }) => 2 * maxDeliveries + 5))
+/** The most that SQS accepts. */
+const largestCount = 1000
+
+/**
+ * As many receives as the version with the most deliveries needs. Versions that need more than their queue allows do not start. In a
+ * FIFO queue, each return of a message costs the later ones of its group a receive.
+ */
+const maxReceiveCountOf = ({ fifo, versions }: Scenario): number =>
+  fifo === undefined ? Math.max(...versions.map(({ maxDeliveries }) => 2 * maxDeliveries + 5)) : largestCount
 
 /** A broker without queues. */
 export const make = (world: World): Model => {
@@ -77,6 +83,7 @@ export const make = (world: World): Model => {
   const options = {
     url: `sqs://${server.settings.region}`,
     visibilityTimeout: scenario.lease,
+    ...(scenario.fifo === undefined ? {} : { fifoRetry: scenario.fifo }),
     maxReceiveCount: maxReceiveCountOf(scenario)
   }
   return {
@@ -89,8 +96,10 @@ export const make = (world: World): Model => {
         Effect.map((service) => ({ ...service, numberOf }))
       ),
     publish: (queue, parcel, stored) => {
-      const QueueName = Names.onSqs(queue)
-      server.handle(Api.call("CreateQueue", { QueueName }), () => {})
+      const isFifo = scenario.fifo !== undefined
+      const QueueName = Names.onSqs(queue, isFifo)
+      const Attributes = isFifo ? { FifoQueue: "true" } : {}
+      server.handle(Api.call("CreateQueue", { QueueName, Attributes }), () => {})
       server.handle(Api.call("SendMessageBatch", { QueueName, Entries: [Parcels.toEntry(parcel)] }), stored)
     },
     restart: network.restart,

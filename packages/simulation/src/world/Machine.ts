@@ -96,10 +96,17 @@ const schedulerOf = (perform: Machine["perform"], isAlive: () => boolean, world:
   }
 }
 
+/** Begins the line of a program that stops because of its budget. */
+const exhausted = "deadLetterBudget:"
+
 /** Counts errors in the log as defects: misbehaving user code is a warning. */
 const errorsOf = (world: World, name: string): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, logLevel, message }) => {
     if (logLevel !== "Error" && logLevel !== "Fatal") return
+    if (String(message).startsWith(exhausted)) {
+      world.record({ _tag: "Draining", process: name, because: "budget" })
+      return
+    }
     const detail = `${String(message)} ${cause.reasons.length === 0 ? "" : Cause.pretty(cause)}`
     world.record({ _tag: "Defect", process: name, detail })
   })

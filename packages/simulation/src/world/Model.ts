@@ -3,7 +3,7 @@ import type { Broker, Delivery } from "@requeue/core"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Machine } from "./Machine.ts"
-import type { Parcel } from "./Store.ts"
+import type { Parcel } from "./Parcel.ts"
 
 /** A broker's client. */
 export interface Client extends Broker.Service {

@@ -2,12 +2,12 @@
 import type { Broker, Delivery } from "@requeue/core/port"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import { queue as work } from "../Scenario.ts"
+import { named, queue as work } from "../Scenario.ts"
 import type * as Activity from "./Activity.ts"
 import type { Machine } from "./Machine.ts"
 import type { Client } from "./Model.ts"
 import * as Parcels from "./Parcels.ts"
-import { keyOf } from "./Store.ts"
+import { keyOf } from "./Parcel.ts"
 import type { World } from "./World.ts"
 
 /** The same broker, observed. Anything that a process does after it was killed, in the same turn, has no effect. */
@@ -65,7 +65,8 @@ const observing = (world: World, machine: Machine, numberOf: (delivery: Delivery
       }),
     arrived: (delivery: Delivery.Delivery, queue: string): void => {
       const { attempts } = delivery
-      record({ _tag: "Arrived", process, delivery: numberOf(delivery), key: keyOf(delivery), queue, attempts })
+      const key = keyOf(delivery)
+      record({ _tag: "Arrived", process, delivery: numberOf(delivery), key, queue: named(queue), attempts })
     },
     /** Records settlements and their answers. `ended`: the client no longer holds a delivery. */
     settled: <E>(
@@ -117,7 +118,7 @@ const subscribing =
       ...subscription,
       credit: (limit) => {
         if (!machine.isAlive()) return
-        if (options.queue === work) record({ _tag: "Credit", process, limit })
+        if (named(options.queue) === work) record({ _tag: "Credit", process, limit })
         subscription.credit(limit)
       },
       settle: (requests) => {

@@ -1,7 +1,8 @@
 /** Messages and settlements of the core in the terms of the history. All kinds share it. */
 import { type Delivery, Metadata, type Settlement } from "@requeue/core/port"
 import type { Asked } from "../History.ts"
-import { keyHeader, keyOf } from "./Store.ts"
+import { named } from "../Scenario.ts"
+import { keyHeader, keyOf } from "./Parcel.ts"
 
 /** The native fact that links a handler run to a delivery. A header would make deliveries of one copy differ. */
 const mark = "delivery"
@@ -32,6 +33,6 @@ export const asked = (settlement: Settlement.Settlement): Asked => ({
   tag: settlement._tag,
   delay: "delay" in settlement ? settlement.delay : 0,
   reason: "reason" in settlement ? settlement.reason : undefined,
-  queue: "queue" in settlement ? settlement.queue : undefined,
+  queue: "queue" in settlement ? named(settlement.queue) : undefined,
   cut: cutOf(settlement)
 })

@@ -4,7 +4,7 @@
  */
 import type { Asked, Delivery } from "../History.ts"
 import { queue as work } from "../Scenario.ts"
-import { keyOf, type Parcel, taleOf } from "./Store.ts"
+import { keyOf, type Parcel, taleOf } from "./Parcel.ts"
 import type { World } from "./World.ts"
 
 /** The sources of all copies. */

@@ -54,5 +54,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: adapter("rows"),
     from: "leased = ${free}, deliveries = 0 WHERE",
     to: "leased = ${free} WHERE"
+  },
+  {
+    name: "nsqd's delays are timed by the wall clock",
+    file: "adapter-nsq/src/internal/connect/known.ts",
+    from: "const { now: elapsed } = yield* Timers.make",
+    to: "const elapsed = yield* Effect.clockWith((clock) => Effect.succeed(() => clock.currentTimeMillisUnsafe()))"
   }
 ]

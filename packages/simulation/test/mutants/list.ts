@@ -1,5 +1,6 @@
 /** The mutants. */
 import * as Adapters from "./adapters.ts"
 import * as Core from "./core.ts"
+import * as Programs from "./programs.ts"
 
-export const mutants = [...Core.mutants, ...Adapters.mutants]
+export const mutants = [...Core.mutants, ...Programs.mutants, ...Adapters.mutants]

@@ -38,6 +38,10 @@ export interface Dependencies {
 /** Marks a message that is returned because an earlier one of its group is. */
 export const follow = (item: Item): void => void item.group?.following.add(item)
 
+/** Whether a later message of the group may join its batch: not while it is decoded, nor if it is returned unseen. */
+const mayShare = ({ settlement, state }: Item): boolean =>
+  isUnbegun(state) ? state._tag !== "Decoding" : settlement._tag !== "Release"
+
 export const make = (dependencies: Dependencies): Groups => new InFlightGroups(dependencies)
 
 class InFlightGroups implements Groups {
@@ -106,7 +110,7 @@ class InFlightGroups implements Groups {
   #mayGo({ isClosed, out }: Group, isAlone: boolean): boolean {
     if (out.size === 0) return true
     const { single } = this.#dependencies
-    return !single && !isAlone && !isClosed && [...out].every(({ state }) => state._tag !== "Decoding")
+    return !single && !isAlone && !isClosed && [...out].every(mayShare)
   }
 
   /** Calls `go` of the messages that are next. */

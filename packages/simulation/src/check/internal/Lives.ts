@@ -149,6 +149,8 @@ export interface ProcessLife {
   readonly settlings: Array<Settling>
   readonly attempts: Array<Attempt>
   readonly told: Array<Seen<"Told">>
+  /** The begins and ends of its waits for batches. */
+  readonly pulls: Array<Seen<"Pulling"> | Seen<"Pulled">>
 }
 
 /** All lives of a history. */

@@ -17,10 +17,12 @@ const hasCome = ({ arrived }: DeliveryLife, other: DeliveryLife): boolean =>
   (arrived?.index ?? Infinity) < (other.arrived?.index ?? -1)
 
 /** Whether a handler began it, and it was not returned untouched. */
-const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
+const isUsed = ({ attempt, delivery, copy, runs, settlings }: DeliveryLife): boolean => {
   // A client that ends returns what it holds, perhaps as a copy.
   const isReturned = settlings.length === 0 && copy.children.some(({ parent }) => parent?.delivery === delivery)
-  return runs.length > 0 && !isReturned && settlings.at(-1)?.asked.tag !== "Release"
+  // One that was replaced while its handler ran is settled by the other.
+  const last = settlings.at(-1) ?? attempt?.settlings.at(-1)
+  return runs.length > 0 && !isReturned && last?.asked.tag !== "Release"
 }
 
 /** The copy's parent within its life: a redriven dead letter begins anew. */
@@ -36,7 +38,9 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
   const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
   const used = new Set(usedBefore.map((each) => attemptWith(each, each) ?? each)).size
   if (parent === undefined) return used
-  return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
+  // A replacement is made before the run of its original, which may remain if that is not known to be stored.
+  const isBefore = copy.stored?.entry.replaces === true
+  return used + fewestBefore(lives, parent, parent) + (isUsed(parent) && !isBefore ? 1 : 0)
 }
 
 /**

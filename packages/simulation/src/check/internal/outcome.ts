@@ -1,7 +1,8 @@
 /** Which settlements a process may request at a moment, by the calls and the end of its handler. */
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
-import type { Attempt, DeliveryLife, Lives, Run, Settling, Turn } from "./Lives.ts"
+import { isBehind, mayFollow } from "./grouping.ts"
+import type { Attempt, DeliveryLife, Lives, Run, Seen, Settling, Turn } from "./Lives.ts"
 import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
 
@@ -20,6 +21,8 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
   if (how === "interrupted") return [...timedOut, ...drained]
+  // The program has returned the batch, which it had pulled.
+  if (how === "released") return ["interrupted", ...timedOut]
   // An uninterruptible one may end after that, and the interruption still counts.
   return isInterrupted(run, at) ? [how, ...timedOut, ...drained] : [how, ...timedOut]
 }
@@ -56,6 +59,19 @@ const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate
   return signs.some((sign) => sign !== undefined && sign < index)
 }
 
+/**
+ * Whether a rate limit certainly lets another run begin at once. If the messages of a batch run one by one, those that have not
+ * begun have a claim on it.
+ */
+const mayBegin = ({ clock, runs, version }: Run["process"], { entry, index }: Seen<"Ended">): boolean => {
+  const limit = version?.rateLimit
+  if (limit === undefined) return true
+  const recent = runs.filter(
+    ({ began }) => began.index < index && clock.least(began.entry.at, entry.at) < limit.per + slack
+  )
+  return version?.each !== true && recent.length < limit.max
+}
+
 /** Whether the policy reruns the handler in the same delivery before the failure counts. */
 const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
   const { ended } = run
@@ -65,9 +81,14 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   const isSame = attempt.deliveries.every((each) => !mayBeLost(each, settling))
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
   const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
+  const isLimited = ended !== undefined && !mayBegin(run.process, ended)
   const mayBeDone = attempt.deliveries.some(({ enlisted }) => enlisted >= 0)
-  return isFailure && isQuiet && isSame && !isSuspect && !mayBeDone && begun.length <= version.immediate
+  return isFailure && isQuiet && isSame && !isSuspect && !isLimited && !mayBeDone && begun.length <= version.immediate
 }
+
+/** Whether a message may be returned because its process stops for lack of a budget for its dead letter. */
+const isDenied = ({ at, attempt: { process } }: Settling): boolean =>
+  process.version?.budget !== undefined && process.draining !== undefined && at >= process.draining.entry.at - slack
 
 /** The age of a message, unless a policy needs it. */
 const ageless = [0, 0] as const
@@ -193,8 +214,10 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const age = version.maxAge === undefined ? ageless : ageOf(lives, settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
-  // Another run cannot change an earlier decision.
-  const turn = begun.find((each) => verdictsOf(each, settling).every(({ tag }) => tag !== undefined)) ?? begun.at(-1)
+  // Another run cannot change an earlier decision, unless a message of a group runs again with an earlier one.
+  const isDecided = (each: Turn): boolean =>
+    !isBehind(lives, each) && verdictsOf(each, settling).every(({ tag }) => tag !== undefined)
+  const turn = begun.find(isDecided) ?? begun.at(-1)
   if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
@@ -202,13 +225,15 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   if (given.length > 1 && given.filter(({ key }) => key === turn.given.key).length > 1) return undefined
   const verdicts = verdictsOf(turn, settling)
   const isUndecided = verdicts.every(({ tag }) => tag === undefined)
-  if (version.immediate > 0 && isUndecided && isImmediate(attempt, turn, version, settling)) return []
+  // It is returned with an earlier message of its group.
+  const isReturned = begun.some((each) => mayFollow(lives, each, settling)) || isDenied(settling)
+  const allowed: Array<Allowed.Allowed> = isReturned ? [{ tag: "Release" }] : []
+  if (version.immediate > 0 && isUndecided && isImmediate(attempt, turn, version, settling)) return allowed
   const passed = attempt.process.clock.most(began.entry.at, settling.at)
   const circumstances = { version, attempts: attemptsOf(turn, attempt, settling), passed, age }
   const error = ended !== undefined && ended.index < settling.index ? ended.entry.error : undefined
   const outcomes = outcomesOf(turn, settling)
   const isEnlisted = turn.of.enlisted >= 0 && turn.of.enlisted < settling.index
-  const allowed: Array<Allowed.Allowed> = []
   for (const verdict of verdicts) {
     for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error, isEnlisted))
   }

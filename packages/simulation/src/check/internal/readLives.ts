@@ -58,7 +58,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return
       }
       case "Draining":
-        processOf(entry.process).draining = { index, entry }
+        processOf(entry.process).draining ??= { index, entry }
         return
       case "Drained":
         processOf(entry.process).drained = { index, entry }
@@ -99,6 +99,10 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return ask(index, entry)
       case "Answered":
         return answer(index, entry)
+      case "Pulling":
+        return void processOf(entry.process).pulls.push({ index, entry })
+      case "Pulled":
+        return void processOf(entry.process).pulls.push({ index, entry })
       case "Told":
         return void processOf(entry.process).told.push({ index, entry })
       case "Calm":

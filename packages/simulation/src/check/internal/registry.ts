@@ -45,7 +45,8 @@ const newProcess = (name: string, plan: Process | undefined): ProcessLife => ({
   runs: [],
   settlings: [],
   attempts: [],
-  told: []
+  told: [],
+  pulls: []
 })
 
 /** Whether a broker delivers a copy before the requested delay is over. The receiver knows only the time in the metadata. */

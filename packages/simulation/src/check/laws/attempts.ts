@@ -53,7 +53,9 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
 
   // A delivery that replaced one whose handler runs in this process is known to be the same attempt.
   const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
-  if (told > maxDeliveries && turns[0]?.of === turn.of)
+  // A message of a group is returned whenever an earlier one is.
+  const isLimited = lives.scenario.fifo === undefined && turns[0]?.of === turn.of
+  if (told > maxDeliveries && isLimited)
     return `a run at delivery ${told}; expected a dead letter beyond ${maxDeliveries}`
 
   const isUndone = familyOf(lives.scenario) === "store" && isRestarted(turn.of)

@@ -4,9 +4,10 @@ import { isTimedOut } from "../internal/timing.ts"
 
 const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<Run>): string | undefined => {
   if (version === undefined) return undefined
-  const { batch, concurrency, consumerBackoff, maxAttempts } = version
+  const { batch, consumerBackoff, each = false, maxAttempts } = version
   const { given } = run.began.entry
-  const size = batch?.size ?? 1
+  const size = each ? 1 : (batch?.size ?? 1)
+  const concurrency = version.concurrency * (each ? (batch?.size ?? 1) : 1)
   if (given.length > size) return `with ${given.length} messages; expected at most ${size}`
   // The probe of a backoff does not wait for running handlers.
   const limit = concurrency + (consumerBackoff === undefined ? 0 : 1)

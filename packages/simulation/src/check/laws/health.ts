@@ -63,8 +63,8 @@ export const health: Law = ({ history, processes }) => {
     const last = moved.get(entry.process) ?? -1
     const since = history[last]?.at
     if (process?.version === undefined || since === undefined) return []
-    const { batch, handlerTimeout } = process.version
-    const limit = minute + handlerTimeout + (batch?.wait ?? 0)
+    const { batch, handlerTimeout, rateLimit } = process.version
+    const limit = minute + handlerTimeout + (batch?.wait ?? 0) + (rateLimit?.per ?? 0)
     const isWaiting = () => process.attempts.some((each) => isKeptAt(each, index))
     const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)

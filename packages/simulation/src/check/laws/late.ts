@@ -1,4 +1,5 @@
 import { familyOf, type Scenario } from "../../Scenario.ts"
+import { earlierIn } from "../internal/grouping.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type {
   Attempt,
@@ -66,6 +67,10 @@ const beyond = (scenario: Scenario): number => {
 const gathering = ({ scenario: { processes, versions } }: Lives): number =>
   Math.max(...versions.map(({ batch }) => batch?.wait ?? 0)) / Math.min(...processes.map(({ clock }) => clock.speed))
 
+/** The longest time for which messages wait for the limit of a rate. */
+const limited = ({ scenario: { versions } }: Lives): number =>
+  Math.max(...versions.map(({ rateLimit }) => rateLimit?.per ?? 0))
+
 /** When the last consequences end that held up messages, of faults that began before a moment. */
 const troubledUntil = ({ history }: Lives, before: number): number => {
   const answered = new Set(["lost", "transient", "unknown"])
@@ -120,6 +125,29 @@ const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): nu
   return until
 }
 
+/** When the last earlier message of its group has left the queue. */
+const groupedUntil = (lives: Lives, copy: CopyLife, before: number): number =>
+  Math.max(
+    0,
+    ...earlierIn(lives, copy, copy.stored?.index ?? 0).map(({ gone }) => Math.min(gone?.entry.at ?? before, before))
+  )
+
+/** When a program that pulls has begun to wait, before a moment: until then, its messages wait. */
+const idleUntil = ({ pulls }: ProcessLife, index: number): number => {
+  const [open, begins] = [new Set<number>(), pulls.filter((each) => each.index < index)]
+  let [since, until] = [0, 0]
+  for (const { entry } of begins) {
+    if (entry._tag === "Pulling") {
+      if (open.size === 0 && entry.at > since) until = entry.at
+      open.add(entry.pull)
+    } else {
+      open.delete(entry.pull)
+      since = entry.at
+    }
+  }
+  return until
+}
+
 /**
  * The first settlement of each message that the broker did not accept: it is requested again with the whole delay, or its process
  * keeps it.
@@ -170,10 +198,16 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
   const due = bound === undefined ? 0 : bound.at + shiftOf(lives, life, bound, entry.at)
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
-  const limit = longest + gathering(lives) + beyond(lives.scenario)
+  const limit = longest + gathering(lives) + limited(lives) + beyond(lives.scenario)
   if (entry.at - known <= limit) return []
   if (isHindered(hindered, copy, index)) return []
-  const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
+  const free = Math.max(
+    known,
+    busyUntil(lives, turn),
+    idleUntil(process, index),
+    groupedUntil(lives, copy, entry.at),
+    troubledUntil(lives, entry.at)
+  )
   if (entry.at - free <= limit) return []
   const what = `${process.name} began a handler at ${Math.round(entry.at)} ms, and nothing was in its way since ${Math.round(free)} ms; expected it within ${Math.round(limit)} ms.`
   return [violation("late", entry.at, of(life), what, [bound?.index, copy.stored.index, life.arrived?.index, index])]

@@ -2,7 +2,7 @@ import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
-import { lateByClocks } from "../internal/timing.ts"
+import { lateByClocks, slack } from "../internal/timing.ts"
 
 /** Milliseconds by which a due time may be later than the policy's: pauses of messages that wait for their broker. */
 const late = 120_000
@@ -129,6 +129,26 @@ const pausedAt = (
   return history[last]!.at
 }
 
+/** The number of pulls that wait at a moment. */
+const waitingPulls = ({ pulls }: ProcessLife, until: number): number =>
+  pulls.reduce((sum, { entry, index }) => (index < until ? sum + (entry._tag === "Pulling" ? 1 : -1) : sum), 0)
+
+/** Milliseconds before a rate limit allows a run at which its message may come. */
+const ahead = 1000
+
+/** The messages that an idle process can take: all that fit, or those that its pulls or its rate limit allow. */
+const ownOf = (process: ProcessLife, version: Version, until: Seen<"Draining"> | Seen<"End">): number => {
+  const { batch, concurrency, prefetch, pull, rateLimit } = version
+  const { clock, runs } = process
+  const size = batch?.size ?? 1
+  if (pull !== undefined) return Math.min(concurrency, waitingPulls(process, until.index)) * size
+  const own = concurrency * size + prefetch
+  if (rateLimit === undefined) return own
+  const window = rateLimit.per - ahead - (batch?.wait ?? 0)
+  const recent = runs.filter(({ began }) => clock.least(began.entry.at, until.entry.at) <= window + slack).length
+  return Math.min(own, Math.max(0, rateLimit.max - recent) * (version.each === true ? 1 : size))
+}
+
 /** Credit that is incomplete when a process ends after the calm, or at the end of the world. */
 const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { calm } = lives
@@ -142,8 +162,7 @@ const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End"
   if ((killed !== undefined && killed.index < until) || isBusy) return []
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
-  const own = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
-  const whole = own + Math.min(held.length, spare)
+  const whole = ownOf(process, version, draining ?? { entry, index }) + Math.min(held.length, spare)
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
   const at = draining?.entry.at ?? entry.at
   if (

@@ -61,7 +61,9 @@ export const probing: Law = ({ history, processes }) =>
         return [violation("probing", entry.at, about, what, [before?.index, index])]
       }
       const pause = Math.min(policy.multiplier * 2 ** level, policy.max)
-      const tried = begun.filter(({ began }) => began.index > index && began.index < until)
+      // The other messages of a batch that runs one by one have begun with the one that failed.
+      const since = version?.each === true ? entry.at : -Infinity
+      const tried = begun.filter(({ began }) => began.index > index && began.index < until && began.entry.at > since)
       const early = tried.find(({ began }) => clock.most(entry.at, began.entry.at) < pause - slack)
       if (early !== undefined) {
         const what = `${name} began a handler at ${early.began.entry.at} ms; expected none for ${pause} ms after ${entry.at} ms.`

@@ -1,4 +1,5 @@
 import { familyOf } from "../../Scenario.ts"
+import { isBehind } from "../internal/grouping.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, CopyLife, Lives, Turn } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
@@ -32,7 +33,7 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   const { decided, prior, turns } = attempt
   const began = turn.run.began.index
   if (decided !== undefined && decided.index < began && decided.asked.tag !== "Retry") return decided.index
-  const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)
+  const earlier = turns.slice(0, turns.indexOf(turn)).findLast((each) => isSuccess(each) && !isBehind(lives, each))
   if (earlier !== undefined) return earlier.run.ended?.index ?? -1
   if (prior === undefined) return -1
   const isTaken = prior.settlings.some(({ fate }) => fate === "taken")

@@ -65,7 +65,8 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
 /** Credit that admits any message admits one in addition to those of running handlers. */
 const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
   const { credits, name, version } = process
-  if (version === undefined) return []
+  // A program that pulls has the credit that its pulls need.
+  if (version === undefined || version.pull !== undefined) return []
   const full = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
   return credits.flatMap((credit) => {
     const { entry, index } = credit

@@ -36,7 +36,7 @@ const handleOf = (delivery: number): string => `AQEB${delivery}`
 export const deliveryOf = (handle: string): number => Number(handle.slice(handleOf(0).length - 1))
 
 /** Makes no receipts yet. */
-export const make = ({ happens, host, listen, number, settings }: Env): Receipts => {
+export const make = ({ happens, host, listen, number, settings, wake }: Env): Receipts => {
   const receipts = new Map<string, Receipt>()
 
   /** Returns the receipt of a handle, or why SQS refuses it. */
@@ -85,6 +85,8 @@ export const make = ({ happens, host, listen, number, settings }: Env): Receipts
       if (happens("echo", queue)) return undefined
       queue.store.remove(message)
       listen({ _tag: "Gone", message, queue: queue.name, why: "settled", delivery, entry })
+      // It may have been in front of others of its group.
+      if (queue.isFifo) wake(queue)
       return undefined
     },
     change: (queue, entry, client) => {
