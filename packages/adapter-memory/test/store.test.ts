@@ -112,6 +112,26 @@ describe("a relay", () => {
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect.each([
+    { of: "a batch", entries: undefined },
+    { of: "each of its messages", entries: ["a", "b", "c"].map(() => ({ status: "failed" as const })) }
+  ])("dead-letters only the message because of which the broker refuses $of", ({ entries }) =>
+    Effect.gen(function* () {
+      const { alone, database, on, ready, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) =>
+          messages.some(({ metadata }) => metadata.id === "b")
+            ? Effect.fail(failure("Unsupported", entries))
+            : broker.publish(messages)
+      }))
+      yield* on(Relay.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }))
+      yield* send("a", "b", "c")
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a", "c"])
+      assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), ["b"])
+    }).pipe(Effect.scoped, quiet)
+  )
+
   it.effect("dead-letters a message that names no queue", () =>
     Effect.gen(function* () {
       const { database, on, ready } = yield* stored()
