@@ -11,7 +11,7 @@ import {
   Store,
   Transaction
 } from "@requeue/core"
-import { type Connection, KnownQueues, Log } from "@requeue/core/port"
+import { type Connection, KnownQueues, Log, Metadata, type Outgoing } from "@requeue/core/port"
 import { connect } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -108,6 +108,26 @@ describe("a relay", () => {
       assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a", "c"])
       assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), [])
       yield* TestClock.adjust(60 * minute)
+      assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), ["b"])
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect.each([
+    { of: "a batch", entries: undefined },
+    { of: "each of its messages", entries: ["a", "b", "c"].map(() => ({ status: "failed" as const })) }
+  ])("dead-letters only the message because of which the broker refuses $of", ({ entries }) =>
+    Effect.gen(function* () {
+      const { alone, database, on, ready, send } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) =>
+          messages.some(({ metadata }) => metadata.id === "b")
+            ? Effect.fail(failure("Unsupported", entries))
+            : broker.publish(messages)
+      }))
+      yield* on(Relay.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }))
+      yield* send("a", "b", "c")
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), ["a", "c"])
       assert.deepStrictEqual(yield* ready(database, `${Relay.queue}.dlq`), ["b"])
     }).pipe(Effect.scoped, quiet)
   )
@@ -226,6 +246,39 @@ describe("an inbox", () => {
       yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "content-0123" })))
       yield* TestClock.adjust(1)
       assert.match(errors.join(), /has no id.*Let the producer set a message id/)
+    }).pipe(Effect.scoped, quiet)
+  )
+
+  it.effect("refuses an id that its database cannot store, and does not ask for it", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { alone, on, ready } = yield* stored(undefined, (store) => ({
+        ...store,
+        inbox: {
+          ...store.inbox!,
+          recorded: (queue, ids) => {
+            asked.push(...ids)
+            return store.inbox!.recorded(queue, ids)
+          }
+        }
+      }))
+      const errors: Array<string> = []
+      yield* on(
+        Consumer.start("jobs", { retry: RetryPolicy.make({ maxRetries: 0 }) }, (message) =>
+          Effect.tapError(handle(message), (error) => Effect.sync(() => errors.push(error.message)))
+        )
+      )
+      const foreign = (id: string): Outgoing.Outgoing => ({
+        queue: "jobs",
+        body: new TextEncoder().encode("1"),
+        headers: {},
+        delay: 0,
+        metadata: Metadata.make(id, 0)
+      })
+      yield* alone.broker.publish(["a\0", "\ud800"].map(foreign))
+      yield* TestClock.adjust(1)
+      assert.match(errors.join(), /NUL or a broken surrogate.*NUL or a broken surrogate/)
+      assert.deepStrictEqual([asked, yield* ready(alone, "jobs.dlq")], [[], ["a\0", "\ud800"]])
     }).pipe(Effect.scoped, quiet)
   )
 

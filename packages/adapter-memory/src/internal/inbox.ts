@@ -10,14 +10,19 @@ export const make = (now: () => number): Inbox.Inbox => {
   /** When each message was recorded, oldest first. */
   const recorded = new Map<string, number>()
   const known = (queue: string, ids: ReadonlyArray<string>) => ids.filter((id) => recorded.has(keyOf(queue, id)))
+  /** What each open transaction records. */
+  const pending = new WeakMap<Transaction.Changes, Set<string>>()
 
   return {
     record: (transaction, queue, ids) =>
       Effect.suspend(() => {
         const changes = Transaction.open(transaction)
         if (!(changes instanceof Transaction.Changes)) return Effect.fail(changes)
-        const before = known(queue, ids)
+        const own = pending.get(changes) ?? new Set()
+        pending.set(changes, own)
+        const before = ids.filter((id) => own.has(keyOf(queue, id)) || recorded.has(keyOf(queue, id)))
         const fresh = ids.filter((id) => !before.includes(id))
+        for (const id of fresh) own.add(keyOf(queue, id))
         changes.add({
           // It locks nothing, so another transaction may have recorded one meanwhile.
           refusal: () =>

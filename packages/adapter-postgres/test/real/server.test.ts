@@ -342,6 +342,26 @@ describe("a server that does not serve", () => {
     await requeue.close()
   })
 
+  test("a consumer that sends nothing is connected again after its connections were terminated", async () => {
+    const requeue = await open({ schema: fresh() })
+    await requeue.consume("orders", {}, () => {})
+    const state = async () => (await requeue.health()).connection.state
+    assert.strictEqual(await state(), "up")
+    const pids = async () => {
+      const { rows } = await admin.query<{ pid: number }>(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'requeue'"
+      )
+      return rows.map(({ pid }) => pid)
+    }
+    const former = await pids()
+    await admin.query("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", [former])
+    await until("other connections", async () => {
+      const others = (await pids()).filter((pid) => !former.includes(pid))
+      return others.length >= former.length && (await state()) === "up"
+    })
+    await requeue.close()
+  })
+
   test("a call without an answer ends with its timeout, and later ones succeed", async () => {
     const schema = fresh()
     // A slow machine may need several attempts to connect.

@@ -93,6 +93,22 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 2)
     yield* checkOnce(lab, ["a"])
   }),
+  test("two copies of a message in one transaction have one effect", function* (lab) {
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 1000 })
+    for (const id of ["a", "a", "b"]) yield* lab.publish(id)
+    yield* lab.startBatch({ batch, retry: once }, (given: Handler.Batch<unknown>) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const work = yield* begin(lab)
+          for (const message of given.messages) yield* all(work, message)
+          yield* work.commit
+        })
+      )
+    )
+    yield* lab.untilEvents("Succeeded", 3)
+    yield* checkOnce(lab, ["a", "b"])
+    Check.equal("failed attempts", lab.eventsOf("AttemptFailed").length, 0)
+  }),
   test("a message that a handler only acks is not recorded: its copy is handled", function* (lab) {
     yield* lab.start({ retry: once })
     yield* lab.publish("a")

@@ -30,6 +30,15 @@ export const mutants: ReadonlyArray<Mutant> = [
       Effect.map(sound(transaction, deliveries), (done) => (done.length < deliveries.length ? [] : done))
   ),
   acks(
+    "does not report what the same transaction has recorded",
+    "two copies of a message in one transaction have one effect",
+    (sound) => {
+      const begun = new Set<unknown>()
+      return (transaction, deliveries) =>
+        Effect.map(sound(transaction, deliveries), (done) => (begun.size === begun.add(transaction).size ? [] : done))
+    }
+  ),
+  acks(
     "fails as if the lease were lost when an earlier transaction has done a message",
     "a batch with a message that was done uses up no attempt of the others",
     (sound) => (transaction, deliveries) =>

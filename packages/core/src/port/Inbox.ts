@@ -11,8 +11,8 @@ export const outbox = "requeue.outbox"
 /** The inbox of a broker with transactions. A message is named by its queue and its id. */
 export interface Inbox {
   /**
-   * Records messages in a transaction, and returns the ids that another transaction has recorded before. It waits for open
-   * transactions that record one of them. It fails as `Subscription.ackWithin` does.
+   * Records messages in a transaction, and returns the ids that this transaction or a committed one has recorded before. It waits
+   * for other open transactions that record one of them. It fails as `Subscription.ackWithin` does.
    */
   readonly record: (
     transaction: unknown,

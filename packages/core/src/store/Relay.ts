@@ -75,27 +75,35 @@ const publisher = ({ capabilities, publish }: Service): Publisher => {
   }
 }
 
-/** Publishes entries, and returns those that the broker refuses. Waits until it can be reached. */
-const forward = (
-  { onFailure, publish }: Publisher,
-  entries: ReadonlyArray<Entry>
-): Effect.Effect<ReadonlyArray<readonly [Received<Uint8Array>, BrokerError]>> => {
-  const refused: Array<readonly [Received<Uint8Array>, BrokerError]> = []
+const isRefusal = (error: BrokerError): boolean => fateOf(error) === "rejected"
+
+type Refused = readonly [Received<Uint8Array>, BrokerError]
+
+/**
+ * Publishes entries, and returns those that the broker refuses. Waits until it can be reached. One message can make the broker refuse
+ * others, so a message counts as refused only if it was published alone.
+ */
+const forward = (publisher: Publisher, entries: ReadonlyArray<Entry>): Effect.Effect<ReadonlyArray<Refused>> => {
+  const { onFailure, publish } = publisher
+  const refused: Array<Refused> = []
   let left = entries
-  const attempt = Effect.suspend(() =>
-    Effect.tapError(publish(left.map(([, outgoing]) => outgoing)), (error) =>
-      Effect.suspend(() => {
-        const failed = left.flatMap((entry, index) => {
-          const { error: own = error, status = "unknown" } = error.entries?.[index] ?? {}
-          return status === "sent" ? [] : [[entry, own] as const]
-        })
-        const isRefusal = (own: BrokerError) => fateOf(own) === "rejected"
-        refused.push(...failed.flatMap(([[message], own]) => (isRefusal(own) ? [[message, own] as const] : [])))
-        left = failed.flatMap(([entry, own]) => (isRefusal(own) ? [] : [entry]))
-        return left.length > 0 ? onFailure(error) : Effect.void
+  const failedWith = (error: BrokerError) =>
+    Effect.gen(function* () {
+      const tried = left
+      const failed = tried.flatMap((entry, index) => {
+        const { error: own = error, status = "unknown" } = error.entries?.[index] ?? {}
+        return status === "sent" ? [] : [[entry, own] as const]
       })
-    )
-  )
+      left = failed.flatMap(([entry, own]) => (isRefusal(own) ? [] : [entry]))
+      const refusals = failed.filter(([, own]) => isRefusal(own))
+      if (tried.length === 1) refused.push(...refusals.map(([[message], own]) => [message, own] as const))
+      else {
+        const alone = Effect.forEach(refusals, ([entry]) => forward(publisher, [entry]), { concurrency: "unbounded" })
+        refused.push(...(yield* alone).flat())
+      }
+      if (left.length > 0) yield* onFailure(error)
+    })
+  const attempt = Effect.suspend(() => Effect.tapError(publish(left.map(([, outgoing]) => outgoing)), failedWith))
   return attempt.pipe(
     Effect.retry({ schedule: untilReached, while: () => left.length > 0 }),
     Effect.ignore,

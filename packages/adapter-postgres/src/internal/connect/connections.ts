@@ -68,6 +68,7 @@ export const make = ({ driver, onState, settings, timers }: Dependencies): Conne
   return ({ initial, name, onGain, onNotification }) =>
     Effect.gen(function* () {
       const needed = Deferred.makeUnsafe<void>()
+      if (initial !== undefined) Deferred.doneUnsafe(needed, Effect.void)
       const open = connect(settings, driver, onNotification)
       let error = unanswered
       let session: Session | undefined

@@ -7,13 +7,23 @@ import { isOfContent } from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Inbox } from "../../port/Inbox.ts"
 
-const nameless = (broker: string, queue: string): BrokerError =>
+/** Why an inbox cannot record a message by its id; `undefined` if it can. */
+const problemOf = ({ metadata }: Delivery): string | undefined => {
+  if (isOfContent(metadata)) {
+    return "the message has no id, so its inbox cannot distinguish it from another one with the same content"
+  }
+  // PostgreSQL cannot store them.
+  const isText = metadata.id.isWellFormed() && !metadata.id.includes("\0")
+  return isText ? undefined : "the message's id has a NUL or a broken surrogate, so its inbox cannot record it"
+}
+
+const unrecordable = (broker: string, queue: string, detail: string): BrokerError =>
   new BrokerError({
     broker,
     operation: "within",
     queue,
     reason: "Unsupported",
-    detail: "the message has no id, so its inbox cannot distinguish it from another one with the same content",
+    detail,
     remedy: "Let the producer set a message id"
   })
 
@@ -26,7 +36,7 @@ const committed = (broker: string, queue: string): BrokerError =>
     detail: "a transaction has done the message"
   })
 
-/** The pause of a second copy that arrived in the batch of the first, in milliseconds: they must not share the next batch. */
+/** The pause of a second copy that a transaction met with the first, in milliseconds: they must not share the next batch. */
 const twinPause = 1000
 
 /** The facts of a subscription, its broker and its store. */
@@ -51,6 +61,7 @@ export const over = (
   { broker, inbox, onUse, queue }: Dependencies
 ): Pick<Subscription, "ackWithin" | "settle"> => {
   let isUsed = false
+  /** If the inbox does not have such a message at its settlement, the transaction that recorded it was rolled back. */
   const twins = new WeakSet<Delivery>()
 
   const settle = (requests: ReadonlyArray<SettleRequest>, done: ReadonlySet<string>) => {
@@ -74,29 +85,33 @@ export const over = (
   return {
     ackWithin: (transaction, deliveries) =>
       Effect.suspend(() => {
-        if (deliveries.some(({ metadata }) => isOfContent(metadata))) return Effect.fail(nameless(broker, queue))
+        const [problem] = deliveries.flatMap((delivery) => problemOf(delivery) ?? [])
+        if (problem !== undefined) return Effect.fail(unrecordable(broker, queue, problem))
         isUsed = true
         onUse()
         const again = twinsOf(deliveries)
-        for (const delivery of again) twins.add(delivery)
         const ids = [...new Set(deliveries.map(({ metadata }) => metadata.id))]
         return Effect.map(inbox.record(transaction, queue, ids), (recorded) => {
           const before = new Set(recorded)
-          return [...new Set([...deliveries.filter(({ metadata }) => before.has(metadata.id)), ...again])]
+          const done = new Set([...deliveries.filter(({ metadata }) => before.has(metadata.id)), ...again])
+          for (const delivery of done) twins.add(delivery)
+          return [...done]
         })
       }),
     settle: (requests) => {
-      const asked = isUsed ? requests.filter(({ settlement }) => settlement._tag !== "Ack") : []
+      const isAsked = (request: SettleRequest) =>
+        request.settlement._tag !== "Ack" && problemOf(request.delivery) === undefined
+      const asked = isUsed ? requests.filter(isAsked) : []
       if (asked.length === 0) return subscription.settle(requests)
       const ids = [...new Set(asked.map(({ delivery }) => delivery.metadata.id))]
       return Effect.matchEffect(inbox.recorded(queue, ids), {
         onSuccess: (done) => settle(requests, new Set(done)),
         onFailure: (error) => {
           const kept = asked.map(({ delivery }) => ({ delivery, error, fate: "transient" as const }))
-          const acks = requests.filter(({ settlement }) => settlement._tag === "Ack")
-          return acks.length === 0
+          const others = requests.filter((request) => !isAsked(request))
+          return others.length === 0
             ? Effect.succeed(kept)
-            : Effect.map(subscription.settle(acks), (failures) => [...failures, ...kept])
+            : Effect.map(subscription.settle(others), (failures) => [...failures, ...kept])
         }
       })
     }
