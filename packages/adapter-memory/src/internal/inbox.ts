@@ -10,7 +10,7 @@ export const make = (now: () => number): Inbox.Inbox => {
   /** When each message was recorded, oldest first. */
   const recorded = new Map<string, number>()
   const known = (queue: string, ids: ReadonlyArray<string>) => ids.filter((id) => recorded.has(keyOf(queue, id)))
-  /** What each open transaction records. */
+  /** The messages that each open transaction records. */
   const pending = new WeakMap<Transaction.Changes, Set<string>>()
 
   return {
