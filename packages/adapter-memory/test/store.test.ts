@@ -327,13 +327,14 @@ describe("a store", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses native options that JSON would change", () =>
+  it.effect("refuses native options that JSON would change or cannot write", () =>
     Effect.gen(function* () {
       const { on } = yield* stored()
       const { within } = yield* on(Producer.make("jobs"))
-      const native = { rabbitmq: { headers: { key: new Map() } } }
-      const error = yield* Effect.flip(within(MemoryTransaction.make()).send("a", { native }))
-      assert.match(error.message, /native\.rabbitmq\.headers\.key/)
+      const refused = (key: unknown) =>
+        Effect.flip(within(MemoryTransaction.make()).send("a", { native: { rabbitmq: { key } } }))
+      assert.match((yield* refused(new Map())).message, /native\.rabbitmq\.key is a Map/)
+      assert.match((yield* refused(1n)).message, /native\.rabbitmq\.key is a BigInt/)
     }).pipe(Effect.scoped)
   )
 

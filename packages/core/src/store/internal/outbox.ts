@@ -39,15 +39,15 @@ const unsupported = (broker: string, target: string, detail: string): BrokerErro
 
 /** Returns why a message cannot wait in an outbox. `broker` is the name of its broker. */
 export const refusal = ({ native, queue }: Outgoing, broker: string): BrokerError | undefined => {
-  const loss = native && Losses.find(native)
-  return (
-    loss &&
-    unsupported(
-      broker,
-      queue,
-      `an outbox stores native options as JSON: ${loss.path.replace("body", "native")} ${loss.detail}`
-    )
-  )
+  const cause = native && (Losses.findRefusal(native)?.detail ?? lossIn(native))
+  if (cause === undefined) return undefined
+  const detail = `an outbox stores native options as JSON: ${cause.replace("body", "native")}`
+  return unsupported(broker, queue, detail)
+}
+
+const lossIn = (native: Native): string | undefined => {
+  const loss = Losses.find(native)
+  return loss && `${loss.path} is ${loss.detail}`
 }
 
 /** Returns the message of the outbox for a message of the broker. It waits for the delay there. */
