@@ -18,7 +18,7 @@ import * as Tables from "./tables.ts"
 const program = fileURLToPath(new URL("worker.ts", import.meta.url))
 
 /** Milliseconds until which all must have happened. */
-const deadline = 15 * 60_000
+const deadline = 4 * 60_000
 
 /** Of the steps that come once for each batch, a worker reaches fewer. */
 const timesOf = (step: Step): number => (/ack|publishing/.test(step) ? 2 : 10)
@@ -36,8 +36,6 @@ export interface Books {
   /** The messages that are left in queues, dead-letter queues and the outbox. */
   readonly left: number
 }
-
-const until = (what: string, holds: () => Promise<boolean>) => Effect.runPromise(Wait.until(what, holds, deadline))
 
 /** Whether the workers do step `step` in this setup. */
 const isDone =
@@ -63,6 +61,19 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
   const children = new Set<ChildProcess>()
   const kills: Array<Step> = []
   let runs = 0
+  let crashed: number | null = null
+
+  const until = (what: string, holds: () => Promise<boolean>) =>
+    Effect.runPromise(
+      Wait.until(
+        what,
+        async () => {
+          if (crashed !== null) throw new Error(`a worker ended with ${crashed}`)
+          return holds()
+        },
+        deadline
+      )
+    )
 
   const begin = (kill: Orders["kill"]): ChildProcess => {
     const orders: Orders = { ...workers, form, kill }
@@ -70,6 +81,10 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
       stdio: ["ignore", "pipe", "inherit"]
     })
     children.add(child)
+    child.once("exit", (code) => {
+      children.delete(child)
+      if (code !== 0) crashed ??= code
+    })
     child.stdout!.on("data", (bytes: Buffer) => (runs += String(bytes).split("\n").length - 1))
     return child
   }
@@ -77,8 +92,6 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
     const closed = once(child, "close")
     child.kill(signal)
     await closed
-    children.delete(child)
-    if (signal === "SIGTERM" && child.exitCode !== 0) throw new Error(`a worker ended with ${child.exitCode}`)
   }
   const done = async (table: "effect" | "receipt") => new Set(await Tables.read(direct.database, table)).size
   /** False as well while a server is down. */
@@ -114,7 +127,6 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
         )
         if (child.signalCode === null) await end(child, "SIGKILL")
         else kills.push(step)
-        children.delete(child)
       }
     }
     const disturb = async () => {

@@ -56,8 +56,9 @@ const ofSqlite = (path: string): Tables => {
 }
 
 const ofPostgres = (url: string): Tables => {
-  // A connection of the pool breaks while it is idle, too.
-  const pool = new Pool({ connectionString: url, max: 20 }).on("error", () => {})
+  const pool = new Pool({ connectionString: url, max: 20 })
+  // Otherwise, a lost connection ends the process.
+  pool.on("error", () => {}).on("connect", (client) => client.on("error", () => {}))
   return {
     commit: async ({ of, send, table, within }, reach) => {
       const client = await pool.connect()
