@@ -34,7 +34,7 @@ const losses = 15
 /** Leases are short because a killed worker's messages wait for their end. */
 const options = {
   sqlite: { lease: 2000 },
-  postgres: { lease: 2000, timeout: 2000 },
+  postgres: { lease: 5000 },
   rabbitmq: {},
   nsq: { messageTimeout: 2000 },
   sqs: { visibilityTimeout: 4000, waitTime: 1000 }
@@ -98,6 +98,7 @@ const openBroker = async (name: Exclude<BrokerName, "postgres">) => {
   }
   return {
     url: { direct: server.url, workers: withPort(server.url, between.port) },
+    options: name === "nsq" ? { nsqdHttp: [server.nodes[0]!.managementUrl!] } : {},
     disturbances: [restart[name], async () => between.cut()],
     close: async () => {
       await between.close()
@@ -113,7 +114,7 @@ export const open = async ({ broker: name, database: kind }: Setup): Promise<Rig
     const store = { url: database.url[side], ...options[kind] }
     return name === undefined || broker === undefined
       ? { broker: store, store: undefined, database: database.url[side] }
-      : { broker: { url: broker.url[side], ...options[name] }, store, database: database.url[side] }
+      : { broker: { url: broker.url[side], ...options[name], ...broker.options }, store, database: database.url[side] }
   }
   return {
     workers: addresses("workers"),

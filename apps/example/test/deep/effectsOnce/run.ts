@@ -2,23 +2,19 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import { adapter as nsq } from "@requeue/adapter-nsq"
-import { adapter as postgres } from "@requeue/adapter-postgres"
-import { adapter as rabbitmq } from "@requeue/adapter-rabbitmq"
-import { adapter as sqlite } from "@requeue/adapter-sqlite"
-import { adapter as sqs } from "@requeue/adapter-sqs"
 import { Wait } from "@requeue/conformance"
 import { Relay } from "@requeue/core"
 import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
+import { adapters } from "./adapters.ts"
 import { type Address, type Form, type Orders, queues, type Step, steps } from "./orders.ts"
 import * as Rig from "./rig.ts"
 import * as Tables from "./tables.ts"
 
 const program = fileURLToPath(new URL("worker.ts", import.meta.url))
 
-/** Milliseconds until which all must have happened. */
-const deadline = 4 * 60_000
+/** Maximum milliseconds of each wait. */
+const deadline = 5 * 60_000
 
 /** Of the steps that come once for each batch, a worker reaches fewer. */
 const timesOf = (step: Step): number => (/ack|publishing/.test(step) ? 2 : 10)
@@ -37,7 +33,7 @@ export interface Books {
   readonly left: number
 }
 
-/** Whether the workers do step `step` in this setup. */
+/** Returns which steps there are in this setup. */
 const isDone =
   ({ broker, database }: Rig.Setup, form: Form) =>
   (step: Step): boolean =>
@@ -46,7 +42,7 @@ const isDone =
 
 /** Counts the messages of queues on a connection for each call: servers are restarted. */
 const count = async (address: Address, names: ReadonlyArray<string>): Promise<number> => {
-  await using requeue = await connect(address, { adapters: [nsq, postgres, rabbitmq, sqlite, sqs], logger: false })
+  await using requeue = await connect(address, { adapters, logger: false })
   let sum = 0
   for (const name of names) {
     const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(name)
@@ -55,6 +51,7 @@ const count = async (address: Address, names: ReadonlyArray<string>): Promise<nu
   return sum
 }
 
+// Long, because its parts share the state of the run.
 export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds: number): Promise<Books> => {
   const rig = await Rig.open(setup)
   const { direct, workers } = rig
@@ -63,17 +60,16 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
   let runs = 0
   let crashed: number | null = null
 
-  const until = (what: string, holds: () => Promise<boolean>) =>
-    Effect.runPromise(
-      Wait.until(
-        what,
-        async () => {
-          if (crashed !== null) throw new Error(`a worker ended with ${crashed}`)
-          return holds()
-        },
-        deadline
-      )
-    )
+  const checkCrashed = () => {
+    if (crashed !== null) throw new Error(`a worker ended with ${crashed}`)
+  }
+  const until = (what: string, holds: () => Promise<boolean>) => {
+    const check = () => {
+      checkCrashed()
+      return holds()
+    }
+    return Effect.runPromise(Wait.until(what, check, deadline))
+  }
 
   const begin = (kill: Orders["kill"]): ChildProcess => {
     const orders: Orders = { ...workers, form, kill }
@@ -106,17 +102,16 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
     return (await count(broker, names)) + (store ? await count(store, [Relay.queue, `${Relay.queue}.dlq`]) : 0)
   }
 
+  /** The steps at which workers have yet to kill themselves. */
+  const plan = Array.from({ length: rounds }, () => steps.filter(isDone(setup, form))).flat()
+
   try {
     await Tables.create(direct.database)
     const all = Array.from({ length: messages }, (_, of) => ({ id: `m${of}`, body: { of } }))
-    await using sender = await connect(direct.broker, {
-      adapters: [nsq, postgres, rabbitmq, sqlite, sqs],
-      logger: false
-    })
+    await using sender = await connect(direct.broker, { adapters, logger: false })
     for (let from = 0; from < messages; from += 100) await sender.sendBatch(queues.work, all.slice(from, from + 100))
     await sender.close()
 
-    const plan = Array.from({ length: rounds }, () => steps.filter(isDone(setup, form))).flat()
     /** Runs workers one after another, each until it has killed itself. */
     const lane = async () => {
       for (let step = plan.shift(); step !== undefined && !(await areWritten()); step = plan.shift()) {
@@ -145,6 +140,7 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
     await until("all effects", areWritten)
     await until("empty queues", async () => (await left()) === 0)
     for (const child of alive) await end(child, "SIGTERM")
+    checkCrashed()
     return {
       messages,
       kills,
@@ -156,6 +152,7 @@ export const run = async (setup: Rig.Setup, form: Form, messages: number, rounds
       left: await left()
     }
   } finally {
+    plan.splice(0)
     for (const child of children) await end(child, "SIGKILL")
     await rig.close()
   }

@@ -2,13 +2,8 @@
  * A consumer and a relay in a process of their own, which kills itself at the ordered step. Of 30 runs, one fails before its transaction,
  * one in it, and one after it. Writes a line for each run.
  */
-import { adapter as nsq } from "@requeue/adapter-nsq"
-import { adapter as postgres } from "@requeue/adapter-postgres"
-import { adapter as rabbitmq } from "@requeue/adapter-rabbitmq"
-import { adapter as sqlite } from "@requeue/adapter-sqlite"
-import { adapter as sqs } from "@requeue/adapter-sqs"
 import { Adapters, Broker } from "@requeue/core"
-import { connect, constant } from "@requeue/core/promise"
+import { BrokerError, connect, constant } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -44,14 +39,11 @@ const watched = (broker: Broker.Service): Broker.Service => ({
     }))
 })
 
-const adapters = [nsq, postgres, rabbitmq, sqlite, sqs]
 const layer = Layer.effect(
   Broker.Broker,
-  Effect.map(Layer.build(Adapters.layer(orders.broker, { adapters })), (context) =>
-    watched(Context.get(context, Broker.Broker))
-  )
+  Effect.map(Layer.build(Adapters.layer(orders.broker)), (context) => watched(Context.get(context, Broker.Broker)))
 )
-const requeue = await connect(layer, { adapters, logger: false, waitForBroker: "5 minutes", ...(store && { store }) })
+const requeue = await connect(layer, { logger: false, waitForBroker: "5 minutes", ...(store && { store }) })
 const tables = Tables.open(database)
 const options = { concurrency: 10, retry: { maxRetries: 10_000, maxDeliveries: 20_000, backoff: constant(50) } }
 const no = new Error("no")
@@ -81,9 +73,21 @@ const consume = (queue: string, table: "effect" | "receipt") =>
     if (failure === "after") throw no
   })
 
-await consume(queues.work, "effect")
-await consume(queues.receipts, "receipt")
-if (store !== undefined) await requeue.relay()
+/** Starts a consumer. While its server is down, that fails. */
+const started = async (start: () => Promise<unknown>): Promise<void> => {
+  while (true) {
+    try {
+      await start()
+      return
+    } catch (error) {
+      if (!(error instanceof BrokerError) || error.reason !== "ConnectionFailed") throw error
+    }
+  }
+}
+
+await started(() => consume(queues.work, "effect"))
+await started(() => consume(queues.receipts, "receipt"))
+if (store !== undefined) await started(() => requeue.relay())
 
 process.once("SIGTERM", () => {
   void requeue.close().then(tables.close)
