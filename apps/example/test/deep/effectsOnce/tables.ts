@@ -109,8 +109,11 @@ const query = async (url: string, text: string): Promise<ReadonlyArray<Readonly<
   }
   const client = new Client(url).on("error", () => {})
   await client.connect()
-  const { rows } = await client.query<Record<string, unknown>>(text).finally(() => client.end())
-  return rows
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows
+  } finally {
+    await client.end()
+  }
 }
 
 export const create = async (url: string): Promise<void> => {
