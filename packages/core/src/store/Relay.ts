@@ -46,6 +46,8 @@ const untilReached = Schedule.jittered(
 /** The defaults of a relay, where they differ from those of a consumer. */
 export const defaults = {
   batch: BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 0 }),
+  // While one batch is claimed, others are published and acked.
+  concurrency: 4,
   retry: RetryPolicy.make({
     maxRetries: 10,
     backoff: Backoff.exponential("1 second", { max: "5 minutes", jitter: "full" })
@@ -134,8 +136,8 @@ const withoutStore = ({ capabilities }: Service): ConfigurationError =>
   })
 
 /**
- * Starts a relay, which works until its scope closes. It has the options of a consumer; by default it publishes batches of up to 100
- * messages at once, and retries a refused one 10 times, with up to 5 minutes in between.
+ * Starts a relay, which works until its scope closes. It has the options of a consumer; by default it publishes four batches of up to
+ * 100 messages at once, and retries a refused one 10 times, with up to 5 minutes in between.
  *
  * Fails with `ConfigurationError` if the broker was made without `Store.layer`.
  *
