@@ -17,8 +17,8 @@ const flags = {
     Flag.withDefault(100)
   ),
   concurrency: NumberFlag.whole("concurrency", 1, 1000).pipe(
-    Flag.withDescription("The number of batches that are published concurrently. Default: 1"),
-    Flag.withDefault(1)
+    Flag.withDescription("The number of batches that are published concurrently. Default: 4"),
+    Flag.withDefault(Relay.defaults.concurrency)
   ),
   untilEmpty: Flag.Boolean("until-empty").pipe(
     Flag.withDescription("End when no message is due; exit code 1 if messages were dead-lettered"),
