@@ -31,7 +31,7 @@ describe.each(setups)("$database, broker: $broker", (setup) => {
   const ids = Array.from({ length: messages }, (_, of) => of)
 
   test("each message has one effect and sends one message", { timeout: 20 * 60_000 }, async () => {
-    const books = await run(setup, "transaction", messages, 1)
+    const books = await run(setup, "transaction", messages, 2)
     report(name, books)
     const ordered = (list: ReadonlyArray<number>) => list.toSorted((a, b) => a - b)
     expect(ordered(books.effects)).toEqual(ids)

@@ -80,7 +80,7 @@ const started = async (start: () => Promise<unknown>): Promise<void> => {
       await start()
       return
     } catch (error) {
-      if (!(error instanceof BrokerError) || error.reason !== "ConnectionFailed") throw error
+      if (!(error instanceof BrokerError)) throw error
     }
   }
 }
