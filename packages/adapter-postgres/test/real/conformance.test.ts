@@ -3,4 +3,4 @@ import { open, registerOn, registerStore } from "./suite.ts"
 
 const server = await open()
 registerOn(server, "quiet", "ignored")
-registerStore(server)
+registerStore(server, "quiet")

@@ -1,4 +1,6 @@
 /** The cases of the conformance suite that cut connections or restart the server. */
-import { register } from "./suite.ts"
+import { open, registerOn, registerStore } from "./suite.ts"
 
-await register("disturbed", "ignored")
+const server = await open()
+registerOn(server, "disturbed", "ignored")
+registerStore(server, "disturbed")

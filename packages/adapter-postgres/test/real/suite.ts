@@ -77,14 +77,15 @@ export const registerOn = (
   }
 }
 
-/** Registers the cases whose outcome depends on a store, with two brokers on a server. */
-export const registerStore = (server: Server): void => {
+/** Registers a part of the cases whose outcome depends on a store, with two brokers on a server. */
+export const registerStore = (server: Server, part: "quiet" | "disturbed"): void => {
   const schema = layer(server, { lease })
-  Suite.register(parts.quiet.runner, {
-    name: `postgres ${server.version} with a store in another schema`,
+  const isDisruptive = (each: Case.Case) => Case.isDisruptive(each, { ...capabilities, inbox: true })
+  Suite.register(parts[part].runner, {
+    name: `postgres ${server.version} with a store in another schema, ${part}`,
     layer: WithStore.layer(schema, WithStore.tested(schema)),
     lateness: "ignored",
-    cases: WithStore.cases.filter(parts.quiet.isIn)
+    cases: WithStore.cases.filter((each) => isDisruptive(each) === (part === "disturbed"))
   })
 }
 
