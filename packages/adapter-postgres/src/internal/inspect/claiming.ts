@@ -1,6 +1,6 @@
 /** Claims of a browser. A claim without an answer may hold messages that were not shown: its token finds them. */
+import { Random } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import type { Row, Session } from "../client.ts"
 import type { Store } from "../connect/store.ts"
@@ -24,7 +24,7 @@ export const open = (
   { read, settings, statements, wake }: Store
 ): Effect.Effect<Claim, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const random = yield* Random.Random
+    const random = yield* Random.source
     /** The token of a claim without an answer. */
     let unanswered: number | undefined
 
@@ -42,7 +42,7 @@ export const open = (
     return async (session, limit) => {
       await giveBack(session)
       const [counts] = await session.query(statements.count, [queue])
-      const token = Math.floor(random.nextDoubleUnsafe() * maxToken)
+      const token = Math.floor(Random.draw(random) * maxToken)
       unanswered = token
       const rows = await session.query(statements.claimAs, [
         queue,
