@@ -157,7 +157,38 @@ describe("a relay", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(Relay.start())
       assert.match(error.message, /has no outbox.*connect\(url, \{ store/)
+    }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer({ faults: { capabilities: { transactions: false } } })))
+  )
+
+  it.effect("is not needed on a broker with transactions", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Relay.start())
+      assert.match(error.message, /has no outbox.*Start no relay/)
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+  )
+
+  it.effect("publishes with the options of the send", () =>
+    Effect.gen(function* () {
+      const published: Array<Outgoing.Outgoing> = []
+      const { database, on } = yield* stored((broker) => ({
+        ...broker,
+        publish: (messages) => Effect.sync(() => void published.push(...messages))
+      }))
+      yield* on(Relay.start())
+      const { within } = yield* on(Producer.make("jobs"))
+      const native = { rabbitmq: { priority: 5 } }
+      yield* MemoryTransaction.runEffect((transaction) => within(transaction).send("a", { native }))
+      const header = JSON.stringify({ queue: "jobs", create: false })
+      yield* database.control.publishRaw(Relay.queue, new Uint8Array(1), { "requeue-outbox": header })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(
+        published.map(({ create, native, queue }) => ({ queue, native, create })),
+        [
+          { queue: "jobs", native, create: undefined },
+          { queue: "jobs", native: undefined, create: false }
+        ]
+      )
+    }).pipe(Effect.scoped)
   )
 
   it.effect("logs an outage, not each failure", () =>
@@ -243,7 +274,7 @@ describe("an inbox", () => {
           Effect.tapError(handle(message), (error) => Effect.sync(() => errors.push(error.message)))
         )
       )
-      yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "content-0123" })))
+      yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "content-0123456789abcdef" })))
       yield* TestClock.adjust(1)
       assert.match(errors.join(), /has no id.*Let the producer set a message id/)
     }).pipe(Effect.scoped, quiet)
@@ -357,7 +388,8 @@ describe("a store", () => {
   it("refuses wrong options", async () => {
     const wrong: ReadonlyArray<readonly [object, RegExp]> = [
       [{ store: 7 }, /store/],
-      [{ store: "memory:", inboxRetention: "1 minute" }, /inboxRetention/]
+      [{ store: "memory:", inboxRetention: "1 minute" }, /inboxRetention/],
+      [{ inboxRetention: "7 days" }, /inboxRetention has no effect without store\. Add store/]
     ]
     for (const [options, expected] of wrong) {
       const error = await connect("memory:", options).catch((caught: unknown) => caught)

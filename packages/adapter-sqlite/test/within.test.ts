@@ -30,6 +30,27 @@ type Holding = Effect.Success<typeof holding>
 const errorOf = (effect: Effect.Effect<void, BrokerError.BrokerError>): BrokerError.BrokerError =>
   Effect.runSync(Effect.flip(effect))
 
+describe("the inbox", () => {
+  it("forgets what is older, oldest first, and keeps the rest", () =>
+    run(
+      Effect.gen(function* () {
+        const { broker, db } = yield* holding
+        const { prune, record, recorded } = broker.inbox!
+        for (const ids of [["a", "b"], ["c"], ["d"]]) {
+          db.exec("BEGIN")
+          yield* record(db, "q", ids)
+          db.exec("COMMIT")
+          yield* Effect.sleep(1000)
+        }
+        const ids = ["a", "b", "c", "d"]
+        assert.deepStrictEqual([yield* prune(60_000, 10), yield* recorded("q", ids)], [0, ids])
+        assert.deepStrictEqual([yield* prune(1500, 2), yield* recorded("q", ids)], [2, ["c", "d"]])
+        assert.deepStrictEqual([yield* prune(1500, 10), yield* recorded("q", ids)], [1, ["d"]])
+        assert.deepStrictEqual(yield* recorded("other", ids), [])
+      })
+    ))
+})
+
 describe("a transaction is refused at once", () => {
   it.each<readonly [string, (holding: Holding) => unknown, BrokerError.Reason, RegExp]>([
     [

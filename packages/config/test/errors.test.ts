@@ -86,6 +86,14 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ]
   ],
   [
+    "brokers with the same store",
+    "broker: a\nbrokers: { a: { url: 'memory:', store: c }, b: { url: 'memory:', store: c }, c: 'memory:' }",
+    [
+      "brokers.a.store: b has the same store, so the relay of one broker would publish the messages of the other. Write a store for each: another file, or the same database with another ?schema=",
+      "brokers.b.store: a has the same store, so the relay of one broker would publish the messages of the other. Write a store for each: another file, or the same database with another ?schema="
+    ]
+  ],
+  [
     "retentions of an inbox that is none, and that is short",
     "broker: a\nbrokers: { a: { url: 'memory:', inboxRetention: 60 days }, b: { url: 'memory:', store: a, inboxRetention: 5 } }",
     [

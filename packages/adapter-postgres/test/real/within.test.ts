@@ -1,6 +1,7 @@
 /** Transactions of pg: which values are accepted, and that an open transaction delays no other message. */
 import { type Broker as Server, start } from "@requeue/brokers"
 import { Wait } from "@requeue/conformance"
+import { Broker } from "@requeue/core"
 import { connect, type Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { Client, Pool } from "pg"
@@ -90,6 +91,48 @@ describe("a value that is not an open transaction is refused", () => {
     await other.query("BEGIN")
     assert.match(await refusal(other), /in another database/)
     await other.query("ROLLBACK")
+    await other.end()
+  })
+})
+
+describe("the inbox", () => {
+  const record = async (on: Client, ...ids: ReadonlyArray<string>) =>
+    requeue.run(Effect.flatMap(Broker.Broker, ({ inbox }) => inbox!.record(on, "orders", ids)))
+
+  test("forgets what is older, oldest first, and keeps the rest", async () => {
+    await client.query("BEGIN")
+    await record(client, "a", "b", "c", "d")
+    await client.query(`UPDATE ${schema}.inbox SET at = at - 10000 * position(id IN 'dcba')`)
+    await client.query("COMMIT")
+    const prune = (age: number, limit: number) =>
+      requeue.run(Effect.flatMap(Broker.Broker, ({ inbox }) => inbox!.prune(age, limit)))
+    const left = async () => {
+      const { rows } = await client.query<{ id: string }>(`SELECT id FROM ${schema}.inbox ORDER BY id`)
+      return rows.map(({ id }) => id).join("")
+    }
+    assert.deepStrictEqual([await prune(3_600_000, 10), await left()], [0, "abcd"])
+    assert.deepStrictEqual([await prune(5000, 2), await left()], [2, "cd"])
+    assert.deepStrictEqual([await prune(15_000, 10), await left()], [1, "d"])
+  })
+
+  test("waits for another transaction that records the message, and then knows whether that was committed", async () => {
+    const other = new Client(server.url)
+    await other.connect()
+    for (const end of ["ROLLBACK", "COMMIT"]) {
+      await client.query("BEGIN")
+      await other.query("BEGIN")
+      assert.deepStrictEqual(await record(other, "a"), [])
+      let answer: ReadonlyArray<string> | undefined
+      const recording = record(client, "b", "a").then((ids) => (answer = ids))
+      await until("a wait", async () => {
+        const { rows } = await other.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        return rows.length === 1
+      })
+      assert.strictEqual(answer, undefined)
+      await other.query(end)
+      assert.deepStrictEqual(await recording, end === "COMMIT" ? ["a"] : [])
+      await client.query("ROLLBACK")
+    }
     await other.end()
   })
 })

@@ -59,7 +59,7 @@ export const problemOfBroker = (name: unknown, known: ReadonlyArray<string>): St
 export const optionsOf = (broker: ConfigFile["brokers"][string] | undefined) =>
   typeof broker === "object" ? broker : ({} as { readonly [Option in (typeof ofBroker)[number]]?: undefined }) // no option is set
 
-/** Returns the problems of stores that are no other broker, or have a store. */
+/** Returns the problems of stores that are not another broker, that several brokers have, or that have a store. */
 const wrongStores = ({ brokers }: ConfigFile): ReadonlyArray<StrictSchema.Problem> =>
   Object.entries(brokers).flatMap(([name, broker]) => {
     const { store } = optionsOf(broker)
@@ -68,6 +68,13 @@ const wrongStores = ({ brokers }: ConfigFile): ReadonlyArray<StrictSchema.Proble
     if (store === name) {
       const remedy = "Write the name of another broker, or remove store: the transactions of a database need none"
       return [{ path, detail: "a broker cannot be its own store", remedy }]
+    }
+    const other = Object.keys(brokers).find((each) => each !== name && optionsOf(brokers[each]).store === store)
+    if (other !== undefined) {
+      const detail = `${other} has the same store, so the relay of one broker would publish the messages of the other`
+      return [
+        { path, detail, remedy: "Write a store for each: another file, or the same database with another ?schema=" }
+      ]
     }
     if (optionsOf(brokers[store]).store === undefined) return []
     const remedy = `Remove store from brokers.${store}, or write the name of another broker`
@@ -79,9 +86,7 @@ const outboxes = ({ brokers }: ConfigFile, named: Linked["queues"]): Linked["que
   const queues: Record<string, ConfiguredQueue> = {}
   for (const [name, broker] of Object.entries(brokers)) {
     const { store } = optionsOf(broker)
-    const isKnown = [...Object.values(named), ...Object.values(queues)].some(
-      (queue) => queue.broker === store && queue.name === Relay.queue
-    )
+    const isKnown = Object.values(named).some((queue) => queue.broker === store && queue.name === Relay.queue)
     if (store === undefined || isKnown) continue
     const isTaken = Object.hasOwn({ ...named, ...queues }, Relay.queue)
     queues[isTaken ? `${Relay.queue} on ${store}` : Relay.queue] = {

@@ -2,7 +2,7 @@
 import { BrokerError } from "@requeue/core"
 import type { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import { acks, publishes } from "../internal/mutants.ts"
+import { acks, publishes, subscribed } from "../internal/mutants.ts"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the messages on their way to the outbox. */
@@ -36,6 +36,26 @@ export const mutants: ReadonlyArray<Mutant> = [
       const begun = new Set<unknown>()
       return (transaction, deliveries) =>
         Effect.map(sound(transaction, deliveries), (done) => (begun.size === begun.add(transaction).size ? [] : done))
+    }
+  ),
+  subscribed(
+    "takes a message that was acked for one that a transaction has done",
+    "a message that a handler only acks is not recorded: its copy has its effect",
+    ({ ackWithin, settle }) => {
+      const acked = new Set<string>()
+      return {
+        settle: (requests) => {
+          for (const { delivery, settlement } of requests) {
+            if (settlement._tag === "Ack") acked.add(delivery.metadata.id)
+          }
+          return settle(requests)
+        },
+        ackWithin: (transaction, deliveries) =>
+          Effect.map(ackWithin!(transaction, deliveries), (done) => [
+            ...done,
+            ...deliveries.filter(({ metadata }) => acked.has(metadata.id))
+          ])
+      }
     }
   ),
   acks(

@@ -208,8 +208,8 @@ export const isUnbegun = ({ _tag }: State): boolean => _tag === "Waiting" || _ta
 export const isEnlisted = ({ history }: Pick<Life, "history">): boolean => history.transaction !== undefined
 
 /**
- * Whether a settlement with this fate shows that the transaction was committed. That a delivery is lost which is known to be lost, or
- * was redelivered, shows nothing.
+ * Whether a settlement with this fate shows that the transaction was committed. `lost` shows it only if the delivery was not known to
+ * be lost, and was not redelivered.
  */
 export const isCommitted = ({ history }: Pick<Life, "history">, fate: SettleFailure["fate"]): boolean =>
   fate === "committed" ||

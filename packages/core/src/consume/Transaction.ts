@@ -35,8 +35,8 @@ export class AlreadySettled extends Data.TaggedError("AlreadySettled")<{
 }
 
 /**
- * The error of a message that an earlier transaction has done: its broker has delivered it again. It rolls the transaction back, and
- * Requeue acks the message. In a batch, Requeue returns the other messages to the queue, and no attempt is used up.
+ * The error of a message that a transaction has done already: the broker has redelivered it, or a batch has it twice. It rolls the
+ * transaction back. Requeue then acks the message if it is done, and returns the others of its batch without using up an attempt.
  */
 export class AlreadyDone extends Data.TaggedError("AlreadyDone")<{
   /** `message.within` or `batch.within`. */
@@ -48,7 +48,7 @@ export class AlreadyDone extends Data.TaggedError("AlreadyDone")<{
   override get message() {
     const [id, ...more] = this.ids
     const others = more.length === 0 ? "" : ` and ${more.length} more`
-    return `${this.call}: queue ${quoted(this.queue)}, message ${id}${others}: an earlier delivery of it was committed. Let this error roll the transaction back; Requeue acks the message`
+    return `${this.call}: queue ${quoted(this.queue)}, message ${id}${others}: a transaction has done it already. Let this error roll your transaction back: Requeue then acks the message`
   }
 }
 

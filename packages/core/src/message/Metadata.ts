@@ -178,16 +178,14 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
 /** Makes the metadata of a foreign message whose publish time is unknown: `now` is used instead. */
 export const undated = (id: string, now: number): Metadata => ({ ...make(id, now), isUndated: true })
 
-const ofContent = "content-"
-
 /**
  * Makes the id of a foreign message that has none, from a digest of its content. Messages with the same content have the same id, so it
  * does not name one message.
  */
-export const idOfContent = (digest: string): string => ofContent + digest
+export const idOfContent = (digest: string): string => `content-${digest}`
 
-/** Whether an id was made by {@link idOfContent}. */
-export const isOfContent = ({ id }: Pick<Metadata, "id">): boolean => id.startsWith(ofContent)
+/** Whether an id has the form of {@link idOfContent}. */
+export const isOfContent = ({ id }: Pick<Metadata, "id">): boolean => /^content-[\da-f]{16}$/.test(id)
 
 /** Returns when the message was first published, in epoch milliseconds; `undefined` if unknown. */
 export const publishedAt = ({ firstPublished, isUndated }: Metadata): number | undefined =>

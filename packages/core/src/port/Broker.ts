@@ -150,8 +150,8 @@ export interface Subscription {
    * `Unsupported` if the value is no transaction, or one that has ended: the caller then rolls back. Where the transaction is
    * synchronous, the effect ends without waiting. Default: the broker has no transactions.
    *
-   * Succeeds with the deliveries whose message an earlier transaction has done, or is in the list twice: the core then makes the
-   * handler roll back, and returns all of them to the queue. It is empty where a delivery of such a message cannot be held.
+   * Succeeds with the deliveries whose message this or an earlier transaction has done, or that the list has twice: the handler must
+   * then roll back, and the core releases all of them. Without an inbox the result is empty: a consumer never holds a done message.
    *
    * The core later settles each delivery as after a failed run. `lost` then means that the transaction was committed.
    */

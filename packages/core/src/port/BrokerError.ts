@@ -157,5 +157,5 @@ export const withoutTransactions = (broker: string, queue?: string): BrokerError
     queue,
     reason: "Unsupported",
     detail: "this broker has no transactions",
-    remedy: "Use a broker with the capability transactions, or make the handler idempotent and ack as usual"
+    remedy: "Connect with the option store, use PostgreSQL or SQLite, or make the handler idempotent and ack as usual"
   })

@@ -128,11 +128,14 @@ const relay =
     })
   }
 
-const withoutStore = ({ capabilities }: Service): ConfigurationError =>
+const withoutStore = ({ capabilities: { broker, transactions } }: Service): ConfigurationError =>
   new ConfigurationError({
     field: "store",
-    detail: `the broker ${capabilities.broker} has no store, so it has no outbox`,
-    remedy: 'Connect with a store, such as connect(url, { store: "postgres://…" })'
+    detail: `the broker ${broker} has no store, so it has no outbox`,
+    remedy:
+      transactions === true
+        ? "Start no relay: what is sent in a transaction is in its queue when that is committed"
+        : 'Connect with a store, such as connect(url, { store: "postgres://…" })'
   })
 
 /**

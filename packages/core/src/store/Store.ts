@@ -1,5 +1,5 @@
 /**
- * A database beside a broker: with it, a handler's effects happen once although its queue is on a broker without transactions.
+ * A database next to a broker: with it, a handler's effects happen once although its queue is on a broker without transactions.
  *
  * - `message.within(transaction)` records the message in the database's *inbox*. If the message is delivered again, the call fails
  *   with `AlreadyDone`, and Requeue acks the message.
@@ -65,7 +65,7 @@ const clean = (inbox: InboxPort, retention: number): Effect.Effect<void> =>
     )
 
 /**
- * Makes a broker with a store beside it. It has the capabilities `transactions` and `inbox`; all else is as before.
+ * Makes a broker with a store next to it. It has the capabilities `transactions` and `inbox`; all else is as before.
  *
  * Fails with `ConfigurationError` if the store has no inbox.
  *

@@ -57,6 +57,16 @@ const mutants: ReadonlyArray<readonly [what: string, text: string, replacement: 
   ["treats a transient failure as a success", 'at(adopt(life), { _tag: "Held", decision })', "at(adopt(life), over)"],
   ["takes a release for a decision", '.filter(({ settlement }) => settlement._tag !== "Release")', ""],
   ["repeats what a transaction has committed", "if (isCommitted(life, fate))", "if (false)"],
+  [
+    "drops the redelivery of a committed message",
+    "const ended = taken(life, { ...decision, settlement: Settlement.Ack })",
+    "const ended = at(life, over)"
+  ],
+  [
+    "repeats the retry of a committed message",
+    "const ended = taken(life, { ...decision, settlement: Settlement.Ack })",
+    "const ended = taken(life, decision)"
+  ],
   ["takes every loss for a commit", 'history.transaction === "enlisted" &&', ""],
   ["takes a lost connection for a commit", "&& !history.isLost && history", "&& history"],
   ["takes a redelivered message for committed", "&& history.redelivery === undefined", ""],

@@ -75,7 +75,7 @@ const eventsOf = ({ deliveries, isDone, life, memory }: Copy): ReadonlyArray<Lif
         ...always,
         ...refusalOf(history),
         { _tag: "Taken" },
-        ...(["lost", "transient", "rejected"] as const).map((fate) => ({ _tag: "Failed", fate }) as const),
+        ...(["lost", "committed", "transient", "rejected"] as const).map((fate) => ({ _tag: "Failed", fate }) as const),
         { _tag: "Failed", fate: "rejected", smaller: false },
         ...(typeof history.redelivery === "object" ? [{ _tag: "RedeliveryLost" } as const] : [])
       ]
@@ -122,6 +122,11 @@ const wrongWith = (copy: Copy, event: Lifecycle.Event, { effects, life }: Lifecy
       break
     }
     default:
+  }
+  if (event._tag === "Failed" && event.fate === "committed") {
+    const { redelivery } = history
+    const needed = redelivery === "lost" || typeof redelivery === "object" ? "Ack" : undefined
+    return (memory?.decision?.settlement._tag ?? repeat) === needed ? undefined : `does not ${needed ?? "forget"}`
   }
   if (!isOver || history.redelivery === "separate") return undefined
   const isCommitted = effects.some(({ _tag }) => _tag === "Committed")

@@ -125,8 +125,11 @@ const homeOf: OptionNames.Elsewhere = (name) => {
 }
 
 /** @throws RangeError for a wrong option of `connect` */
-export const connect = (options: ConnectOptions): void =>
+export const connect = (options: ConnectOptions): void => {
   OptionNames.orThrow(OptionNames.refusal("connect", options, connectKinds, undefined, homeOf))
+  if (options.inboxRetention === undefined || options.store !== undefined) return
+  throw OptionNames.error("connect", undefined, "inboxRetention has no effect without store", "Add store, or remove it")
+}
 
 /**
  * Returns the options of a consumer with built policies, those of the queue's definition included: start it with the bare queue.
@@ -136,12 +139,7 @@ export const connect = (options: ConnectOptions): void =>
 export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
   OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
   OptionNames.check(call, options, consumeKinds, queue)
-  const all = ConsumerOptions.over(queue, options, consumeKinds)
-  const { rateLimit } = all
-  return {
-    ...withPolicies(call, queue, all),
-    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
-  }
+  return running(call, queue, ConsumerOptions.over(queue, options, consumeKinds))
 }
 
 /**
@@ -151,10 +149,14 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
  */
 export const relay = (options: ConsumeOptions) => {
   OptionNames.check("requeue.relay", options, consumeKinds)
+  return running("requeue.relay", Relay.queue, options)
+}
+
+const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {
   const { rateLimit } = options
   return {
-    ...withPolicies("requeue.relay", Relay.queue, options),
-    rateLimit: rateLimit && within("requeue.relay", Relay.queue, "rateLimit", () => RateLimit.make(rateLimit))
+    ...withPolicies(call, queue, options),
+    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
   }
 }
 
