@@ -90,7 +90,7 @@ export const over = (
         isUsed = true
         onUse()
         const again = twinsOf(deliveries)
-        const ids = [...new Set(deliveries.map(({ metadata }) => metadata.id))]
+        const ids = deliveries.map(({ metadata }) => metadata.id)
         return Effect.map(inbox.record(transaction, queue, ids), (recorded) => {
           const before = new Set(recorded)
           const done = new Set([...deliveries.filter(({ metadata }) => before.has(metadata.id)), ...again])
@@ -103,7 +103,7 @@ export const over = (
         request.settlement._tag !== "Ack" && problemOf(request.delivery) === undefined
       const asked = isUsed ? requests.filter(isAsked) : []
       if (asked.length === 0) return subscription.settle(requests)
-      const ids = [...new Set(asked.map(({ delivery }) => delivery.metadata.id))]
+      const ids = asked.map(({ delivery }) => delivery.metadata.id)
       return Effect.matchEffect(inbox.recorded(queue, ids), {
         onSuccess: (done) => settle(requests, new Set(done)),
         onFailure: (error) => {
