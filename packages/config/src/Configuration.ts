@@ -240,7 +240,7 @@ const make = (
   }
 }
 
-/** The options of a broker, as text of the file or as any values of a module. */
+/** The options of a broker, as text of the file or as values of a module. */
 interface Opened extends Partial<Readonly<Record<(typeof ofBroker)[number], unknown>>> {
   readonly url: string
 }

@@ -1,5 +1,5 @@
 /**
- * An adapter with a store beside it: its transactions are those of another broker, which has an inbox and an outbox.
+ * An adapter with a store next to it: its transactions are those of another broker, which has an inbox and an outbox.
  *
  * When to use: to run the cases of transactions against a broker that has none, or against the inbox of one that has.
  */
@@ -63,7 +63,7 @@ export const tested = <E>(
     )
   )
 
-/** Puts a store beside an adapter and its harness, and relays its outbox. */
+/** Puts a store next to an adapter and its harness, and relays its outbox. */
 export const layer = <E, E2>(
   adapter: Layer.Layer<Broker.Broker | Harness, E>,
   store: Layer.Layer<Broker.Broker | Transactions, E2>

@@ -1,5 +1,5 @@
 /** Browsers. */
-import type { Broker, BrokerError } from "@requeue/core/port"
+import { type Broker, BrokerError } from "@requeue/core/port"
 import { SqlBrowser, SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -23,6 +23,13 @@ const changing =
       )
     return Effect.map(Effect.forEach(receipts, one, { concurrency: "unbounded" }), (all) => all.flat())
   }
+
+/** The leases of shown messages outlive a connection, so they are not lost with it. */
+const withoutLoss = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
+  const { broker, cause, detail, operation, queue, reason } = error
+  if (reason !== "ConnectionLost") return error
+  return new BrokerError.BrokerError({ broker, operation, queue, reason: "ConnectionFailed", detail, cause })
+}
 
 const same = (receipt: Receipt): Receipt => receipt
 
@@ -55,10 +62,13 @@ export const open = (
       ...table,
       lease: settings.lease,
       claim: (limit, hold) =>
-        read({ operation: "browse", queue }, async (session) => {
-          const { isWhole, rows } = await claim(session, limit)
-          return hold(rows.map(SqlMessage.fromColumns), isWhole)
-        }),
+        Effect.mapError(
+          read({ operation: "browse", queue }, async (session) => {
+            const { isWhole, rows } = await claim(session, limit)
+            return hold(rows.map(SqlMessage.fromColumns), isWhole)
+          }),
+          withoutLoss
+        ),
       extend: changing("extend", queue, changes.extend, same),
       giveBack: (receipts) =>
         Effect.ensuring(
