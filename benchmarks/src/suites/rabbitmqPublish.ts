@@ -17,6 +17,7 @@ export const rabbitmqPublish: Suite = {
       job: { inFlight: 100, size: 256 },
       entries: [
         of("publish", "amqplib"),
+        of("publishBody", "amqplib", "amqplib, body only"),
         of("publish", "requeue"),
         of("publish", "rabbitmqClient", "rabbitmq-client"),
         of("publish", "rascal"),

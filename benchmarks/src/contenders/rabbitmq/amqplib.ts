@@ -33,19 +33,29 @@ export const consume: Workload<Jobs.Consume> = async ({ body, prefetch, queue, u
   await connection.close()
 }
 
+/** The properties of a message. */
+type Properties = () => amqp.Options.Publish
+
+/** As Requeue sends it: with an id, a timestamp and a content type. */
+const named: Properties = () => ({
+  persistent: true,
+  mandatory: true,
+  contentType: "application/octet-stream",
+  messageId: crypto.randomUUID(),
+  timestamp: Math.floor(Date.now() / 1000)
+})
+
 /** `queueOf` returns the queue of the n-th message. */
 const publishTo =
-  (queueOf: (job: Jobs.PublishToMany, n: number) => string): Workload<Jobs.PublishToMany> =>
+  (queueOf: (job: Jobs.PublishToMany, n: number) => string, properties: Properties): Workload<Jobs.PublishToMany> =>
   async (job, meter) => {
     const { inFlight, messages, size, url, warmUp } = job
     const { channel, connection } = await open(url, 0)
     const body = Buffer.alloc(size, 120)
-    const options = { persistent: true, mandatory: true, contentType: "application/octet-stream" }
     let sent = 0
     const next = (): void => {
       if (sent >= messages + warmUp) return
-      const properties = { ...options, messageId: crypto.randomUUID(), timestamp: Math.floor(Date.now() / 1000) }
-      channel.publish("", queueOf(job, sent++), body, properties, (error) => {
+      channel.publish("", queueOf(job, sent++), body, properties(), (error) => {
         if (error) throw error
         meter.tick()
         next()
@@ -57,9 +67,12 @@ const publishTo =
     await connection.close()
   }
 
-export const publish = publishTo(({ queue }) => queue)
+export const publish = publishTo(({ queue }) => queue, named)
 
-export const publishToMany = publishTo(({ queue, queues }, n) => `${queue}.${n % queues}`)
+/** The plain call: a persistent body. A message that no queue takes is lost. */
+export const publishBody = publishTo(({ queue }) => queue, () => ({ persistent: true }))
+
+export const publishToMany = publishTo(({ queue, queues }, n) => `${queue}.${n % queues}`, named)
 
 /** A queue whose messages return to theirs when their delay is over: the queue's delay, else the message's. */
 const waitQueue = async (
