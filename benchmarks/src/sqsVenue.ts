@@ -43,10 +43,10 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     servers: Pinning.pidsOf(broker.nodes),
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const queue = `bench-${randomBytes(4).toString("hex")}`
-      const { size = 256 } = { ...job, ...entry.job }
+      const { filled = true, size = 256 } = { ...job, ...entry.job }
       const queueUrl = await create(queue)
       const deadLetters = await create(`${queue}-dlq`)
-      await fill(queueUrl, messages + warmUp, Number(size))
+      if (filled === true) await fill(queueUrl, messages + warmUp, Number(size))
       return {
         job: { url: broker.url, queue, queueUrl },
         clear: async () => {

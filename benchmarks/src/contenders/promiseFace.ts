@@ -4,6 +4,7 @@ import type { Requeue } from "@requeue/core/promise"
 import type { Meter } from "../Meter.ts"
 import type { Handling, Publish } from "./jobs.ts"
 import { publishing } from "./publishing.ts"
+import * as Transit from "./transit.ts"
 
 export const bytesOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.bytes })
 
@@ -54,4 +55,18 @@ export const publishToMany = async (
   const body = new Uint8Array(job.size).fill(120)
   let turn = 0
   await publishing(job, meter, () => requeue.send(targets[turn++ % targets.length]!, body))
+}
+
+export const transit = async (
+  requeue: Requeue,
+  job: Transit.Transit,
+  options: Pick<Options, "concurrency">,
+  meter: Meter
+): Promise<void> => {
+  const transit = Transit.make(job, meter)
+  const target = QueueDefinition.make(job.queue, { codec: Codec.text })
+  await requeue.consume(target, options, async ({ body }) => transit.came(body))
+  await transit.send((body) => requeue.send(target, body))
+  await meter.done
+  transit.report()
 }

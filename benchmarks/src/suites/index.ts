@@ -11,6 +11,7 @@ import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry, rabbitmqSteady } from "
 import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
 import { telemetry, telemetryOff } from "./telemetry.ts"
+import { nsqTransit, peersTransit, rabbitmqTransit, sqsTransit } from "./transit.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   micro,
@@ -30,14 +31,18 @@ export const suites: ReadonlyArray<Suite> = [
   rabbitmqFailing,
   rabbitmqSteady,
   rabbitmqDelays,
+  rabbitmqTransit,
   rabbitmqGrowth,
   rabbitmqSoak,
   nsqConsume,
   nsqWindows,
   nsqPublish,
   nsqRetry,
+  nsqTransit,
   sqsConsume,
   sqsRetry,
+  sqsTransit,
   peers,
+  peersTransit,
   guard
 ]

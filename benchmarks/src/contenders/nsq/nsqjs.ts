@@ -2,6 +2,7 @@
 import { Reader, Writer, type Message } from "nsqjs"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
+import * as Transit from "../transit.ts"
 import type * as Jobs from "./jobs.ts"
 
 const fail = (error: Error): void => {
@@ -71,5 +72,30 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   })
   await meter.done
   lateness.report(meter)
+  reader.close()
+}
+
+export const transit: Workload<Transit.Transit> = async (job, meter) => {
+  const transit = Transit.make(job, meter)
+  const reader = reading({ ...job, maxInFlight: 100 }, (message) => {
+    transit.came(message.body.toString("latin1"))
+    message.finish()
+  })
+  const { hostname, port } = new URL(job.url)
+  const [topic] = job.queue.split("/") as [string]
+  const writer = new Writer(hostname, Number(port))
+  writer.on("error", fail)
+  const ready = new Promise<void>((resolve) => writer.on("ready", resolve))
+  writer.connect()
+  await ready
+  await transit.send(
+    (body) =>
+      new Promise<void>((resolve, reject) =>
+        writer.publish(topic, Buffer.from(body), (error) => (error ? reject(error) : resolve()))
+      )
+  )
+  await meter.done
+  transit.report()
+  writer.close()
   reader.close()
 }

@@ -4,6 +4,7 @@ import { connect } from "@requeue/core/promise"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
 import * as PromiseFace from "../promiseFace.ts"
+import type { Transit } from "../transit.ts"
 import type * as Jobs from "./jobs.ts"
 
 export const consume: Workload<Jobs.Consume> = async (job, meter) => {
@@ -35,4 +36,9 @@ export const retry: Workload<Jobs.Retry> = async ({ delay, maxInFlight, queue, u
   })
   await meter.done
   lateness.report(meter)
+}
+
+export const transit: Workload<Transit> = async (job, meter) => {
+  await using requeue = await connect(NsqBroker.layer({ url: job.url }))
+  await PromiseFace.transit(requeue, job, { concurrency: 99 }, meter)
 }

@@ -2,6 +2,7 @@
 import amqp, { type Channel, type ConfirmChannel, type ConsumeMessage } from "amqplib"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
+import * as Transit from "../transit.ts"
 import { feed } from "./feeding.ts"
 import type * as Jobs from "./jobs.ts"
 
@@ -70,7 +71,10 @@ const publishTo =
 export const publish = publishTo(({ queue }) => queue, named)
 
 /** The plain call: a persistent body. A message that no queue takes is lost. */
-export const publishBody = publishTo(({ queue }) => queue, () => ({ persistent: true }))
+export const publishBody = publishTo(
+  ({ queue }) => queue,
+  () => ({ persistent: true })
+)
 
 export const publishToMany = publishTo(({ queue, queues }, n) => `${queue}.${n % queues}`, named)
 
@@ -152,5 +156,25 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   meter.begin()
   const [lateness] = await Promise.all([again(channel, job.queue, job.messages, job, meter.tick), feed(job)])
   lateness.report(meter)
+  await connection.close()
+}
+
+export const transit: Workload<Transit.Transit> = async (job, meter) => {
+  const transit = Transit.make(job, meter)
+  const { channel, connection } = await open(job.url, 100)
+  await channel.consume(job.queue, (message) => {
+    if (message === null) return
+    transit.came(message.content.toString("latin1"))
+    channel.ack(message)
+  })
+  await transit.send(
+    (body) =>
+      new Promise<void>((resolve, reject) => {
+        const done = (error: unknown): void => (error === null ? resolve() : reject(error))
+        channel.sendToQueue(job.queue, Buffer.from(body), { persistent: true }, done)
+      })
+  )
+  await meter.done
+  transit.report()
   await connection.close()
 }

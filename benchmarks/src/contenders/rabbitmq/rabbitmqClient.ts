@@ -2,6 +2,7 @@
 import { Connection } from "rabbitmq-client"
 import type { Workload } from "../../Contender.ts"
 import { publishing } from "../publishing.ts"
+import * as Transit from "../transit.ts"
 import type * as Jobs from "./jobs.ts"
 
 const open = async (url: string): Promise<Connection> => {
@@ -30,6 +31,22 @@ export const publish: Workload<Jobs.Publish> = async (job, meter) => {
     const messageId = crypto.randomUUID()
     return publisher.send({ routingKey: queue, durable: true, mandatory: true, messageId }, body)
   })
+  await publisher.close()
+  await connection.close()
+}
+
+export const transit: Workload<Transit.Transit> = async (job, meter) => {
+  const { queue, url } = job
+  const transit = Transit.make(job, meter)
+  const connection = await open(url)
+  const options = { queue, queueOptions: { passive: true }, qos: { prefetchCount: 100 } }
+  const consumer = connection.createConsumer(options, async ({ body }) => transit.came(String(body)))
+  consumer.on("error", () => {})
+  const publisher = connection.createPublisher({ confirm: true })
+  await transit.send((body) => publisher.send({ routingKey: queue, durable: true }, Buffer.from(body)))
+  await meter.done
+  transit.report()
+  await consumer.close()
   await publisher.close()
   await connection.close()
 }

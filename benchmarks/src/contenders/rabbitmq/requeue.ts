@@ -7,6 +7,7 @@ import type { Workload } from "../../Contender.ts"
 import { spread } from "../../statistics.ts"
 import * as Lateness from "../lateness.ts"
 import * as PromiseFace from "../promiseFace.ts"
+import type { Transit } from "../transit.ts"
 import { feed } from "./feeding.ts"
 import type * as Jobs from "./jobs.ts"
 
@@ -104,4 +105,9 @@ export const soak: Workload<Jobs.Soak> = async ({ delay, failing, messages, perS
   const fifth = Math.ceil(resident.length / 5)
   meter.figure("resident after a fifth, MB", spread(resident.slice(fifth, 2 * fifth)).median)
   meter.figure("resident at the end, MB", spread(resident.slice(-fifth)).median)
+}
+
+export const transit: Workload<Transit> = async (job, meter) => {
+  await using requeue = await open(job, job.queue)
+  await PromiseFace.transit(requeue, job, { concurrency: 99 }, meter)
 }

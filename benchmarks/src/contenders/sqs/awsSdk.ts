@@ -3,10 +3,12 @@ import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
   type Message,
-  ReceiveMessageCommand
+  ReceiveMessageCommand,
+  SendMessageCommand
 } from "@aws-sdk/client-sqs"
 import type { Workload } from "../../Contender.ts"
 import type { Meter } from "../../Meter.ts"
+import * as Transit from "../transit.ts"
 import * as Calls from "./calls.ts"
 import { connect } from "./client.ts"
 import * as Failing from "./failing.ts"
@@ -74,4 +76,18 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
     await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }))
   })
   failing.report()
+}
+
+export const transit: Workload<Transit.Transit & Jobs.Consume> = async (job, meter) => {
+  const transit = Transit.make(job, meter)
+  const QueueUrl = job.queueUrl
+  const sender = connect(job.url)
+  const received = receiving(job, meter, async (messages, client) => {
+    for (const { Body } of messages) transit.came(Body!)
+    await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: messages.map(toEntry) }))
+  })
+  await transit.send((MessageBody) => sender.send(new SendMessageCommand({ QueueUrl, MessageBody })))
+  await received
+  transit.report()
+  sender.destroy()
 }

@@ -4,6 +4,7 @@ import { Codec, QueueDefinition } from "@requeue/core"
 import { connect, type Received } from "@requeue/core/promise"
 import type { Workload } from "../../Contender.ts"
 import * as PromiseFace from "../promiseFace.ts"
+import type { Transit } from "../transit.ts"
 import * as Calls from "./calls.ts"
 import * as Failing from "./failing.ts"
 import type * as Jobs from "./jobs.ts"
@@ -39,4 +40,9 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   }
   await meter.done
   failing.report()
+}
+
+export const transit: Workload<Transit & Jobs.Consume> = async (job, meter) => {
+  await using requeue = await open(job)
+  await PromiseFace.transit(requeue, job, { concurrency: job.polls * 10 }, meter)
 }

@@ -1,8 +1,9 @@
 /** sqs-consumer, as its README shows it: one consumer is one poll at a time. */
-import type { Message } from "@aws-sdk/client-sqs"
+import { type Message, SendMessageCommand } from "@aws-sdk/client-sqs"
 import { Consumer, type ConsumerOptions } from "sqs-consumer"
 import type { Workload } from "../../Contender.ts"
 import type { Meter } from "../../Meter.ts"
+import * as Transit from "../transit.ts"
 import * as Calls from "./calls.ts"
 import { connect } from "./client.ts"
 import * as Failing from "./failing.ts"
@@ -61,4 +62,21 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
     ...(job.batch ? { handleMessageBatch } : { handleMessage })
   })
   failing.report()
+}
+
+/** It has no sender: the SDK sends. */
+export const transit: Workload<Transit.Transit & Jobs.Consume> = async (job, meter) => {
+  const transit = Transit.make(job, meter)
+  const QueueUrl = job.queueUrl
+  const sender = connect(job.url)
+  const received = consuming(job, meter, {
+    handleMessage: async (message) => {
+      transit.came(message.Body!)
+      return message
+    }
+  })
+  await transit.send((MessageBody) => sender.send(new SendMessageCommand({ QueueUrl, MessageBody })))
+  await received
+  transit.report()
+  sender.destroy()
 }
