@@ -170,7 +170,7 @@ export const transit: Workload<Transit.Transit> = async (job, meter) => {
   await transit.send(
     (body) =>
       new Promise<void>((resolve, reject) => {
-        const done = (error: unknown): void => (error === null ? resolve() : reject(error))
+        const done = (cause: unknown): void => (cause ? reject(new Error("not confirmed", { cause })) : resolve())
         channel.sendToQueue(job.queue, Buffer.from(body), { persistent: true }, done)
       })
   )
