@@ -12,6 +12,7 @@ import { startDispatcher } from "./dispatcher.ts"
 import { openJournal } from "./journal.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
 import type { Options } from "./options.ts"
+import { openOutbox } from "./outbox.ts"
 import { settle } from "./place.ts"
 import { deadLetterQueue, policy, queue } from "./policy.ts"
 import { startPublisher } from "./publisher.ts"
@@ -41,7 +42,9 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   await using place = await settle(options, screen.print)
   const journal = openJournal(place.journal, options)
   await using receiver = await startReceiver({ secret, seed, onAccepted: (accepted) => journal.write({ accepted }) })
-  await using requeue = await connect(place.url, { logLevel: "None" })
+  using outbox = options.outbox ? openOutbox() : undefined
+  await using requeue = await connect(place.url, { logLevel: "None", store: outbox?.url })
+  await using _ = outbox && (await requeue.relay())
   const letters = deadLetters(requeue, deadLetterQueue)
   const backlog = await readBacklog(requeue, journal.earlier, options)
   if (backlog.continues !== null) screen.print(continuing(backlog.continues))
@@ -65,12 +68,19 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
 
   screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
   dispatcher.keep(first)
-  const publisher = startPublisher({ requeue, seed, count, backlog, journal })
+  const publisher = startPublisher({
+    send: async (burst) => (outbox ? outbox.accept(requeue, burst) : requeue.sendBatch(queue, burst)),
+    seed,
+    count,
+    backlog,
+    journal
+  })
   const stopped = await dispatcher.dispatch(publisher)
   const books = await closeBooks(first)
   const report: Report = {
     broker,
     keeps: place.keeps,
+    outbox: options.outbox,
     seed,
     continues: backlog.continues,
     ...books,

@@ -14,6 +14,8 @@ export interface Options {
   /** Milliseconds that handlers may run after a signal. */
   readonly drain: number
   readonly json: boolean
+  /** Whether the messages are sent in transactions of a database, whose outbox publishes them. */
+  readonly outbox: boolean
   /** Whether the dead letters wait for an operator's redrive, as in the console, instead of being redriven at once. */
   readonly wait: boolean
 }
@@ -36,6 +38,8 @@ Usage: npm run demo -- [options]
   --drain <duration>  how long handlers may run after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
                       (default 15s: longer than the 10 seconds that a handler may take)
   --json              one JSON object as the last line of stdout; progress goes to stderr
+  --outbox            accepts each webhook in a transaction of an SQLite database, whose outbox publishes it; for
+                      memory, rabbitmq, nsq and sqs
   --wait              leaves the dead letters to you, with the subscribers well again: it writes a config file, says
                       how to open the console on it, and goes on until Ctrl-C. Not for memory, which no other process
                       sees
@@ -57,6 +61,7 @@ const definitions = {
   seed: { type: "string", default: "1" },
   drain: { type: "string", default: "15s" },
   json: { type: "boolean", default: false },
+  outbox: { type: "boolean", default: false },
   wait: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false }
 } as const
@@ -75,6 +80,9 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
       "--wait: no other process sees the memory broker; use --broker sqlite, postgres, rabbitmq, nsq or sqs"
     )
   }
+  if (values.outbox && (broker === "sqlite" || broker === "postgres")) {
+    throw new UsageError(`--outbox: the queues of ${broker} are in a database already`)
+  }
   return {
     broker,
     url,
@@ -82,6 +90,7 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
     seed: wholeNumber("--seed", values.seed, 0, 2 ** 32 - 1),
     drain: duration("--drain", values.drain),
     json: values.json,
+    outbox: values.outbox,
     wait: values.wait
   }
 }

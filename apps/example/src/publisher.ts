@@ -1,11 +1,9 @@
-/** Publishes the webhooks in bursts, except those of earlier runs, and counts those that the broker has confirmed. */
+/** Publishes the webhooks in bursts, except those of earlier runs, and counts them. */
 import { setTimeout as sleep } from "node:timers/promises"
-import type { Requeue } from "@requeue/core/promise"
 import type { Backlog } from "./backlog.ts"
 import { type Feed, makeFeed } from "./feed.ts"
 import type { Journal } from "./journal.ts"
-import { webhook } from "./payloads.ts"
-import { queue } from "./policy.ts"
+import { type Webhook, webhook } from "./payloads.ts"
 
 /** Milliseconds from one burst to the next. */
 const interval = 1000
@@ -14,7 +12,8 @@ const interval = 1000
 const [maxBursts, minBurst] = [8, 100]
 
 interface Options {
-  readonly requeue: Pick<Requeue, "sendBatch">
+  /** Sends a burst. It resolves when none of it can be lost. */
+  readonly send: (burst: ReadonlyArray<Webhook>) => Promise<unknown>
   readonly seed: number
   readonly count: number
   readonly backlog: Backlog
@@ -22,7 +21,7 @@ interface Options {
 }
 
 /** Starts the feed of the queue: its messages are those of the backlog and those that it publishes. */
-export const startPublisher = ({ backlog, count, journal, requeue, seed }: Options): Feed =>
+export const startPublisher = ({ backlog, count, journal, seed, send }: Options): Feed =>
   makeFeed(count - backlog.ended, async (signal, onCount) => {
     const size = Math.max(minBurst, Math.ceil(count / maxBursts))
     let fed = backlog.size
@@ -34,7 +33,7 @@ export const startPublisher = ({ backlog, count, journal, requeue, seed }: Optio
       if (burst.length === 0) continue
       if (fed > 0) await sleep(interval, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
-      await requeue.sendBatch(queue, burst)
+      await send(burst)
       journal.write({ published: from + length })
       fed += burst.length
       onCount(fed)

@@ -20,6 +20,8 @@ export interface Stop {
 export interface Report extends Books, Punctuality, Causes {
   readonly broker: BrokerName
   readonly keeps: Place["keeps"]
+  /** Whether the messages were sent in transactions of a database. */
+  readonly outbox: boolean
   readonly seed: number
   /** The books of the killed runs that this one continues; `null` if there was none. */
   readonly continues: { readonly published: number; readonly delivered: number } | null

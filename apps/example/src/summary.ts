@@ -10,9 +10,14 @@ import { policy } from "./policy.ts"
 import type { Paint } from "./screen.ts"
 
 /** The text before a run. */
-export const intro = ({ broker, count, seed }: Options, { name }: Place, schedule: string, paint: Paint): string =>
+export const intro = (
+  { broker, count, outbox, seed }: Options,
+  { name }: Place,
+  schedule: string,
+  paint: Paint
+): string =>
   [
-    `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${name}), seed ${seed}`,
+    `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${name}), seed ${seed}${outbox ? ", through an outbox" : ""}`,
     `${number(count)} GitHub webhooks for ${names.length} subscribers, most of which fail`,
     paint("dim", schedule),
     paint("dim", legend),
@@ -28,14 +33,18 @@ const row = (label: string, value: string, note = ""): string =>
 
 const good = (isGood: boolean, text: string, paint: Paint): string => paint(isGood ? "green" : "red", text.padStart(8))
 
-const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<string> => {
+const books = (title: string, entries: Books, { outbox }: Report, paint: Paint): ReadonlyArray<string> => {
   const { balanced, missing } = entries
   const [published, delivered] = [number(entries.published), number(entries.delivered)]
   const [deadLettered, queued] = [number(entries.deadLettered), number(entries.queued)]
   const fault = missing > 0 ? `${number(missing)} lost` : `${number(-missing)} in two places`
   return [
     paint("bold", title),
-    row("published", published, "sends that the broker confirmed"),
+    row(
+      "published",
+      published,
+      outbox ? "in committed transactions of the database" : "sends that the broker confirmed"
+    ),
     row("delivered", delivered, "distinct ids that the receiver answered with 2xx"),
     row("dead-lettered", deadLettered, "in webhooks.dlq, counted by the broker"),
     row("still queued", queued, "in webhooks, counted by the broker"),
@@ -117,7 +126,7 @@ const stop = ({ keeps, queued, redrive, stopped }: Report, paint: Paint): Readon
 /** The text after the first part of a run, before the redrive. */
 export const summary = (report: Report, paint: Paint): string =>
   [
-    ["", ...books("Books", report, paint)],
+    ["", ...books("Books", report, report, paint)],
     attempts(report, paint),
     ...(report.deadLettered > 0 ? [deadLetters(report, paint)] : []),
     punctuality(report, paint)
@@ -148,7 +157,7 @@ export const epilogue = (report: Report, paint: Paint): string => {
     ? paint("green", "Every message is accounted for, and none was early.")
     : paint("red", "Something is wrong: see above.")
   return [
-    ...(redrive === null ? [] : ["", ...books("Books after the redrive", redrive, paint)]),
+    ...(redrive === null ? [] : ["", ...books("Books after the redrive", redrive, report, paint)]),
     ...stop(report, paint),
     "",
     `${verdict} ${(report.elapsedMs / 1000).toFixed(1)} s`

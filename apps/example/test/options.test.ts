@@ -4,7 +4,7 @@ import { help, parse, UsageError } from "../src/options.ts"
 const parsed = (...args: ReadonlyArray<string>) => parse(args)
 
 test("the defaults", () => {
-  const rest = { count: 1000, seed: 1, drain: 15_000, json: false, wait: false }
+  const rest = { count: 1000, seed: 1, drain: 15_000, json: false, outbox: false, wait: false }
   expect(parsed()).toEqual({ broker: "memory", url: "memory:", ...rest })
 })
 
@@ -19,7 +19,8 @@ test("every option", () => {
     "0",
     "--drain",
     "0s",
-    "--json"
+    "--json",
+    "--outbox"
   ]
   expect(parsed(...args)).toEqual({
     broker: "memory",
@@ -28,6 +29,7 @@ test("every option", () => {
     seed: 0,
     drain: 0,
     json: true,
+    outbox: true,
     wait: false
   })
 })
@@ -35,6 +37,10 @@ test("every option", () => {
 test("dead letters wait for another process, which sees no memory broker", () => {
   expect(parsed("--wait", "--broker", "nsq")).toMatchObject({ wait: true })
   expect(() => parsed("--wait")).toThrow(UsageError)
+})
+
+test.each(["sqlite", "postgres"])("%s has transactions, so it needs no outbox", (broker) => {
+  expect(() => parsed("--outbox", "--broker", broker)).toThrow(/in a database already/)
 })
 
 test.each([

@@ -17,6 +17,7 @@ const sound: Report = {
   broker: "memory",
   continues: null,
   keeps: "nothing",
+  outbox: false,
   seed: 1,
   ...books,
   retried: 5,

@@ -143,6 +143,20 @@ describe("a relay", () => {
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect("publishes no message that is for a broker of another kind, and lets other relays try it first", () =>
+    Effect.gen(function* () {
+      const { alone, database, on, ready } = yield* stored()
+      yield* on(Relay.start())
+      const header = JSON.stringify({ queue: "jobs", broker: "sqs" })
+      yield* database.control.publishRaw(Relay.queue, new Uint8Array(1), { "requeue-outbox": header })
+      yield* TestClock.adjust(minute)
+      assert.deepStrictEqual((yield* ready(database, `${Relay.queue}.dlq`)).length, 0)
+      yield* TestClock.adjust(60 * minute)
+      assert.deepStrictEqual((yield* ready(database, `${Relay.queue}.dlq`)).length, 1)
+      assert.deepStrictEqual(yield* ready(alone, "jobs"), [])
+    }).pipe(Effect.scoped, quiet)
+  )
+
   it.effect("has its defaults for options that are undefined, as those of the Promise API are", () =>
     Effect.gen(function* () {
       const { alone, on, ready, send } = yield* stored()
@@ -391,7 +405,9 @@ describe("a store", () => {
     const wrong: ReadonlyArray<readonly [object, RegExp]> = [
       [{ store: 7 }, /store/],
       [{ store: "memory:", inboxRetention: "1 minute" }, /inboxRetention/],
-      [{ inboxRetention: "7 days" }, /inboxRetention has no effect without store\. Add store/]
+      [{ inboxRetention: "7 days" }, /inboxRetention has no effect without store\. Add store/],
+      [{ storeNamespace: "eu" }, /storeNamespace has no effect without store\. Add store/],
+      [{ store: "memory:", storeNamespace: "eu.dlq" }, /storeNamespace must be 1 to 64 letters/]
     ]
     for (const [options, expected] of wrong) {
       const error = await connect("memory:", options).catch((caught: unknown) => caught)

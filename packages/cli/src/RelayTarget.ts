@@ -17,30 +17,39 @@ export const flags = {
     Flag.withMetavar("URL"),
     Flag.withDescription("The URL of the database with the outbox, for --url. Default: the store in the config file"),
     Flag.optional
+  ),
+  storeNamespace: TextFlag.make("store-namespace").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.filter(Store.kinds.storeNamespace.holds, () => `must be ${Store.kinds.storeNamespace.expected}`),
+    Flag.withDescription("The broker's storeNamespace, for --url. Default: none, or that in the config file"),
+    Flag.optional
   )
 }
 
 export interface Flags extends Omit<Target.Flags, "queue"> {
   readonly store: Option.Option<string>
+  readonly storeNamespace: Option.Option<string>
 }
 
 /** A broker and its store, not yet connected. */
 export interface RelayTarget {
   readonly broker: Target.Place
   readonly store: Target.Place
+  readonly storeNamespace: string | undefined
 }
 
 /** Finds the broker and the store that the flags name. Does not connect. */
-export const resolve = ({ store, ...rest }: Flags) =>
+export const resolve = ({ store, storeNamespace, ...rest }: Flags) =>
   Effect.gen(function* () {
     const given: Target.Flags = { ...rest, queue: [] }
     const config = yield* Target.configuration(given)
     if (config === undefined && Option.isNone(store)) {
       return yield* new UsageError({ detail: "--url requires --store", remedy: "Give --store with a database's URL" })
     }
-    if (config !== undefined && Option.isSome(store)) {
+    if (config !== undefined && (Option.isSome(store) || Option.isSome(storeNamespace))) {
+      const flag = Option.isSome(store) ? "store" : "store-namespace"
       const remedy = "Give --url, or write the store into the config file"
-      return yield* new UsageError({ detail: "--store requires --url", remedy })
+      return yield* new UsageError({ detail: `--${flag} requires --url`, remedy })
     }
     const name = Option.getOrUndefined(given.broker)
     const broker = yield* Target.placeOf(config, given, name)
@@ -50,15 +59,21 @@ export const resolve = ({ store, ...rest }: Flags) =>
       return yield* new UsageError({ detail, remedy: "Give --broker with one that has a store" })
     }
     const database = yield* Target.placeOf(config, { ...given, url: store, adapter: Option.none() }, named)
-    const target: RelayTarget = { broker, store: database }
+    const target: RelayTarget = {
+      broker,
+      store: database,
+      storeNamespace: config?.connectOptions(name).storeNamespace ?? Option.getOrUndefined(storeNamespace)
+    }
     return target
   })
 
 /** Makes the layer of the connected broker with its store. */
-export const layer = ({ broker, store }: RelayTarget) => {
+export const layer = ({ broker, store, storeNamespace }: RelayTarget) => {
   const connected = (place: Target.Place, output: Output["Service"]) =>
     Layer.provide(Target.layer(place), Layer.succeed(Output, output))
-  const joined = Effect.map(Output, (output) => Store.layer(connected(broker, output), connected(store, output)))
+  const joined = Effect.map(Output, (output) =>
+    Store.layer(connected(broker, output), connected(store, output), { storeNamespace })
+  )
   return Layer.unwrap(joined).pipe(
     Layer.catch((error) =>
       Layer.effect(

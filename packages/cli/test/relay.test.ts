@@ -70,6 +70,18 @@ describe("requeue relay --until-empty", () => {
   })
 })
 
+it("requeue relay publishes the outbox of a namespace", async () => {
+  const { db, live, on } = await project()
+  const sent = await on("send", "--url", db, "-q", "requeue.outbox-eu", "-H", toJobs, "{}")
+  assert.strictEqual(sent.code, 0, sent.stderr)
+  const target = ["--url", live, "--store", db, "--store-namespace", "eu"]
+  const { stdout } = await on("relay", "--until-empty", ...target, "--json")
+  assert.deepStrictEqual(linesOf(stdout), [
+    { broker: "sqlite", store: "sqlite", queue: "requeue.outbox-eu" },
+    { sum: { published: 1, deadLettered: 0 } }
+  ])
+})
+
 describe("requeue relay", () => {
   it("drains when it is interrupted, and ends with exit code 0", async () => {
     const { cwd, ready } = await project(toJobs)
@@ -82,6 +94,8 @@ describe("requeue relay", () => {
   it.each<readonly [ReadonlyArray<string>, RegExp]>([
     [["--url", "memory:"], /^requeue: --url requires --store\. Give --store/],
     [["--store", "memory:"], /^requeue: --store requires --url\. Give --url, or write the store into the config file/],
+    [["--store-namespace", "eu"], /^requeue: --store-namespace requires --url\. Give --url/],
+    [["--url", "memory:", "--store", "memory:", "--store-namespace", "e u"], /must be 1 to 64 letters/],
     [["--broker", "db"], /gives the broker db no store, so it has no outbox\. Give --broker with one that has a store/],
     [["--broker", "bd"], /there is no broker named bd/],
     [["--url", "memory:", "--store", "sqs://eu-west-1"], /store: the broker sqs has no inbox\. Use a database/],

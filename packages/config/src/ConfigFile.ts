@@ -29,8 +29,10 @@ const isOption = (value: unknown): boolean => {
 /** The value of an adapter's option, which the adapter checks. In a module, `undefined` may be a missing secret. */
 const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
-const duration = ({ expected, holds }: OptionKind.OptionKind) =>
-  PolicyConfig.Duration.check(Schema.makeFilter((value) => holds(value) || `must be ${expected}`))
+const option = <S extends Schema.Top>(schema: S, { expected, holds }: OptionKind.OptionKind) =>
+  schema.check(Schema.makeFilter((value) => holds(value) || `must be ${expected}`))
+
+const duration = (kind: OptionKind.OptionKind) => option(PolicyConfig.Duration, kind)
 
 /** The Schema of a broker: its URL, or an object with the URL, options of `connect`, the adapter and the adapter's own options. */
 const Broker = Schema.Union([
@@ -55,6 +57,10 @@ const Broker = Schema.Union([
       inboxRetention: described(
         "How long the inbox of the store remembers a message, at least 1 hour. Default: 30 days.",
         duration(Store.kinds.inboxRetention)
+      ),
+      storeNamespace: described(
+        "Separates the inbox and outbox of brokers with the same store: 1 to 64 letters, digits, - and _. Default: none.",
+        option(Schema.String, Store.kinds.storeNamespace)
       )
     }),
     [Schema.Record(Schema.String, Option)]

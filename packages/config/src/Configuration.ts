@@ -12,11 +12,12 @@ import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
-import type { ofBroker } from "./internal/connectOptions.ts"
+import { ofBroker } from "./internal/connectOptions.ts"
 import * as Checking from "./internal/checking.ts"
 import * as Fields from "./internal/fields.ts"
 import * as Layers from "./internal/layers.ts"
@@ -66,7 +67,7 @@ export interface Configuration {
   /** Makes the same layer without the store. */
   readonly alone: Configuration["layer"]
   /** Returns the options of `connect` in the file, for the layer `alone`. Default: those of the default broker. */
-  readonly connectOptions: (broker?: string) => Pick<ConnectOptions, "inboxRetention" | "store" | "waitForBroker">
+  readonly connectOptions: (broker?: string) => Pick<ConnectOptions, (typeof ofBroker)[number]>
 }
 
 /** The options of {@link load}: where the config file is, and what it may refer to. */
@@ -188,7 +189,7 @@ const make = (
   const find = Effect.fnUntraced(function* (name: string) {
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
-    const { inboxRetention: _, store: __, url, waitForBroker: ___, ...options } = value as Opened // Overrides.override gave every broker its url
+    const { url, ...options } = Struct.omit(value as Opened, ofBroker) // Overrides.override gave every broker its url
     const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
@@ -214,9 +215,9 @@ const make = (
   const aloneOf: Configuration["alone"] = (broker) => Layer.unwrap(Effect.flatMap(named(broker), alone))
 
   const layer: Configuration["layer"] = (broker) => {
-    const { inboxRetention, store } = optionsOf(broker)
+    const { inboxRetention, store, storeNamespace } = optionsOf(broker)
     if (store === undefined) return aloneOf(broker)
-    const joined = Store.layer(aloneOf(broker), aloneOf(store), { inboxRetention })
+    const joined = Store.layer(aloneOf(broker), aloneOf(store), { inboxRetention, storeNamespace })
     return Layers.mapError(located(broker ?? defaultBroker!))(joined) // A broker with a store has been found.
   }
 
@@ -234,8 +235,8 @@ const make = (
     layer,
     alone: aloneOf,
     connectOptions: (broker) => {
-      const { inboxRetention, store, waitForBroker } = optionsOf(broker)
-      return { inboxRetention, store: store && aloneOf(store), waitForBroker }
+      const { inboxRetention, store, storeNamespace, waitForBroker } = optionsOf(broker)
+      return { inboxRetention, store: store && aloneOf(store), storeNamespace, waitForBroker }
     }
   }
 }

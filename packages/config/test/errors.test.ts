@@ -89,8 +89,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "brokers with the same store",
     "broker: a\nbrokers: { a: { url: 'memory:', store: c }, b: { url: 'memory:', store: c }, c: 'memory:' }",
     [
-      "brokers.a.store: b has the same store, so the relay of one broker would publish the messages of the other. Write a store for each: another file, or the same database with another ?schema=",
-      "brokers.b.store: a has the same store, so the relay of one broker would publish the messages of the other. Write a store for each: another file, or the same database with another ?schema="
+      "brokers.a.store: b has the same store, so the relay of one broker would publish the messages of the other. Write a storeNamespace for one of them, which has not used the store yet",
+      "brokers.b.store: a has the same store, so the relay of one broker would publish the messages of the other. Write a storeNamespace for one of them, which has not used the store yet"
     ]
   ],
   [
@@ -99,6 +99,14 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     [
       "brokers.b.inboxRetention: must be a duration of at least 1h, or Infinity, got 5",
       "brokers.a.inboxRetention: without store, this option has no effect. Write it next to store, or remove it"
+    ]
+  ],
+  [
+    "a namespace of no store, and one that is none",
+    "broker: a\nbrokers: { a: { url: 'memory:', storeNamespace: eu }, b: { url: 'memory:', store: a, storeNamespace: 'e u' } }",
+    [
+      'brokers.b.storeNamespace: must be 1 to 64 letters, digits, - and _, got "e u"',
+      "brokers.a.storeNamespace: without store, this option has no effect. Write it next to store, or remove it"
     ]
   ],
   [

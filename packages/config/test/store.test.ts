@@ -101,6 +101,31 @@ describe("an outbox", () => {
     ])
   })
 
+  it("is one of each namespace", async () => {
+    const { queues } = await sound(
+      brokers('a: { url: "memory:", store: x }, b: { url: "memory:", store: x, storeNamespace: eu }')
+    )
+    const found = Object.values(queues).map(({ broker, name }) => [broker, name])
+    assert.deepStrictEqual(found, [
+      ["x", Relay.queue],
+      ["x", Relay.queueOf("eu")]
+    ])
+  })
+
+  it("has the messages of its namespace", async () => {
+    const text = yaml.replace("store: db", "store: db, storeNamespace: eu")
+    const { connect } = await loaded(text)
+    await using requeue = await connect()
+    await using relay = await requeue.relay()
+    const done = Promise.withResolvers<unknown>()
+    await requeue.consume("jobs", {}, ({ body }) => done.resolve(body))
+    await MemoryTransaction.run((transaction) => requeue.within(transaction).send("jobs", { id: 1 }))
+    assert.deepStrictEqual([await done.promise, relay.queue], [{ id: 1 }, Relay.queueOf("eu")])
+    const { layer } = await sound(text, { SIZE: "500" })
+    const broker = await Effect.runPromise(Effect.scoped(Layer.build(layer())))
+    assert.strictEqual(Context.get(broker, Broker.Broker).outbox, Relay.queueOf("eu"))
+  })
+
   it("can be a queue of the file", async () => {
     const text = `${brokers("a: { url: 'memory:', store: x }")}\nqueues: { out: { broker: x, name: ${Relay.queue} } }`
     assert.deepStrictEqual(Object.keys((await sound(text)).queues), ["out"])

@@ -37,7 +37,7 @@ describe.concurrent("the program", () => {
   test("dispatches, balances its books, redrives, and says so in one line of JSON", async () => {
     const [run, again] = [
       start("--json", "--count", "100", "--seed", "7"),
-      start("--json", "--count", "100", "--seed", "7")
+      start("--json", "--count", "100", "--seed", "7", "--outbox")
     ]
     expect(await run.ended()).toEqual({ code: 0, signal: null })
     expect(run.output.stdout.split("\n").length).toBe(2)
@@ -66,7 +66,7 @@ describe.concurrent("the program", () => {
     expect(report.timedOut).toBeGreaterThan(0)
     expect(report.elapsedMs).toBeGreaterThan(10_000)
 
-    // The same seed has the same outcome, whatever the jitter, or a slow machine, did to the times.
+    // The same seed has the same outcome, whatever the jitter, a slow machine or an outbox did to the times.
     expect(await again.ended()).toEqual({ code: 0, signal: null })
     expect(outcome(again.report())).toEqual(outcome(report))
   })

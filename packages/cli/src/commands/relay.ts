@@ -42,11 +42,11 @@ const show = ({ deadLettered, published }: Moved): string => `published ${publis
 
 /** Ends when no message of the outbox is due. An outage of the store delays it. */
 const untilEmpty = Effect.gen(function* () {
-  const { store } = yield* Broker.Broker
+  const { outbox = Relay.queue, store } = yield* Broker.Broker
   const { note } = yield* Output
   for (; ; yield* Effect.sleep(betweenCounts)) {
     const counts = yield* Effect.catchIf(
-      store!.admin.counts(Relay.queue), // Without a store, the relay has not started.
+      store!.admin.counts(outbox), // Without a store, the relay has not started.
       (error: BrokerError.BrokerError) => error.isRetryable,
       () => Effect.undefined
     )
@@ -93,7 +93,8 @@ export const run = ({ batch, concurrency, names, untilEmpty: ends }: Settings) =
       consumer.drain(),
       Effect.suspend(() => print({ sum }, `in all: ${show(sum)}`))
     )
-    yield* print({ ...names, queue: Relay.queue }, `relaying from ${Relay.queue} of ${names.store} to ${names.broker}`)
+    const { queue } = consumer
+    yield* print({ ...names, queue }, `relaying from ${queue} of ${names.store} to ${names.broker}`)
     yield* Effect.raceAllFirst([report, consumer.done, ...(ends ? [untilEmpty] : [])]).pipe(
       Effect.onInterrupt(() => Effect.andThen(ends ? Effect.void : Interruption.regular, Effect.ignore(finish)))
     )

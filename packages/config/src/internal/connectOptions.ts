@@ -3,7 +3,7 @@ import type { ConnectOptions } from "@requeue/core/promise"
 import type { Problem } from "../StrictSchema.ts"
 
 /** The options that a broker can have in a file. */
-export const ofBroker = ["waitForBroker", "store", "inboxRetention"] as const
+export const ofBroker = ["waitForBroker", "store", "inboxRetention", "storeNamespace"] as const
 
 const names: Readonly<Record<keyof ConnectOptions, true>> = {
   adapters: true,
@@ -13,6 +13,7 @@ const names: Readonly<Record<keyof ConnectOptions, true>> = {
   maxPending: true,
   publishTimeout: true,
   store: true,
+  storeNamespace: true,
   telemetry: true,
   waitForBroker: true
 }

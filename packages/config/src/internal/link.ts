@@ -59,38 +59,40 @@ export const problemOfBroker = (name: unknown, known: ReadonlyArray<string>): St
 export const optionsOf = (broker: ConfigFile["brokers"][string] | undefined) =>
   typeof broker === "object" ? broker : ({} as { readonly [Option in (typeof ofBroker)[number]]?: undefined }) // no option is set
 
-/** Returns the problems of stores that are not another broker, that several brokers have, or that have a store. */
+/** Returns the problems of stores that are not another broker, that several brokers have in one namespace, or that have a store. */
 const wrongStores = ({ brokers }: ConfigFile): ReadonlyArray<StrictSchema.Problem> =>
   Object.entries(brokers).flatMap(([name, broker]) => {
-    const { store } = optionsOf(broker)
+    const { store, storeNamespace } = optionsOf(broker)
     if (store === undefined) return []
     const path = ["brokers", name, "store"]
     if (store === name) {
       const remedy = "Write the name of another broker, or remove store: the transactions of a database need none"
       return [{ path, detail: "a broker cannot be its own store", remedy }]
     }
-    const other = Object.keys(brokers).find((each) => each !== name && optionsOf(brokers[each]).store === store)
+    const other = Object.keys(brokers).find((each) => {
+      const options = optionsOf(brokers[each])
+      return each !== name && options.store === store && options.storeNamespace === storeNamespace
+    })
     if (other !== undefined) {
       const detail = `${other} has the same store, so the relay of one broker would publish the messages of the other`
-      return [
-        { path, detail, remedy: "Write a store for each: another file, or the same database with another ?schema=" }
-      ]
+      return [{ path, detail, remedy: "Write a storeNamespace for one of them, which has not used the store yet" }]
     }
     if (optionsOf(brokers[store]).store === undefined) return []
     const remedy = `Remove store from brokers.${store}, or write the name of another broker`
     return [{ path, detail: `the store ${store} has a store`, remedy }]
   })
 
-/** Returns the outbox of each store as a queue, so operators find it; a file can name it itself. */
+/** Returns the outboxes of each store as queues, so operators find it; a file can name it itself. */
 const outboxes = ({ brokers }: ConfigFile, named: Linked["queues"]): Linked["queues"] => {
   const queues: Record<string, ConfiguredQueue> = {}
   for (const [name, broker] of Object.entries(brokers)) {
-    const { store } = optionsOf(broker)
-    const isKnown = Object.values(named).some((queue) => queue.broker === store && queue.name === Relay.queue)
+    const { store, storeNamespace } = optionsOf(broker)
+    const outbox = Relay.queueOf(storeNamespace)
+    const isKnown = Object.values(named).some((queue) => queue.broker === store && queue.name === outbox)
     if (store === undefined || isKnown) continue
-    const isTaken = Object.hasOwn({ ...named, ...queues }, Relay.queue)
-    queues[isTaken ? `${Relay.queue} on ${store}` : Relay.queue] = {
-      ...QueueDefinition.make(Relay.queue, { codec: Codec.bytes }),
+    const isTaken = Object.hasOwn({ ...named, ...queues }, outbox)
+    queues[isTaken ? `${outbox} on ${store}` : outbox] = {
+      ...QueueDefinition.make(outbox, { codec: Codec.bytes }),
       broker: store,
       options: Relay.defaults,
       retryPath: ["brokers", name, "store"]
@@ -116,15 +118,15 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
   }
   if (file.broker !== undefined) lookUp("broker", file.broker, brokers, ["broker"])
   for (const [name, broker] of Object.entries(file.brokers)) {
-    const { inboxRetention, store } = optionsOf(broker)
-    if (store !== undefined) lookUp("broker", store, brokers, ["brokers", name, "store"])
-    else if (inboxRetention !== undefined) {
+    const { inboxRetention, store, storeNamespace } = optionsOf(broker)
+    if (store !== undefined) {
+      lookUp("broker", store, brokers, ["brokers", name, "store"])
+      continue
+    }
+    for (const [option, value] of Object.entries({ inboxRetention, storeNamespace })) {
       const detail = "without store, this option has no effect"
-      problems.push({
-        path: ["brokers", name, "inboxRetention"],
-        detail,
-        remedy: "Write it next to store, or remove it"
-      })
+      const remedy = "Write it next to store, or remove it"
+      if (value !== undefined) problems.push({ path: ["brokers", name, option], detail, remedy })
     }
   }
   for (const [key, { broker, retry }] of Object.entries(file.queues ?? {})) {

@@ -1,9 +1,9 @@
 /** The inbox: a message that is delivered again after its transaction was committed has no second effect. */
-import { BatchPolicy, type Handler, RetryPolicy, Transaction } from "@requeue/core"
+import { BatchPolicy, Broker, Consumer, type Handler, RetryPolicy, Transaction } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { all, begin, handler, no, rowsOf, sentTo } from "../internal/transactions.ts"
+import { all, begin, handler, neighbor, no, rowsOf, sentTo } from "../internal/transactions.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -121,6 +121,18 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.publish("a")
     yield* lab.untilEvents("Succeeded", 2)
     yield* checkOnce(lab, ["a"])
+  }),
+  test("a message of a broker in another namespace has its effect, although its queue and id are the same", function* (lab) {
+    const work = handler(lab, (work, message) => Effect.andThen(all(work, message), work.commit))
+    const first = yield* lab.start({ retry: once }, work)
+    yield* lab.publish("a")
+    yield* lab.untilEvents("Succeeded", 1)
+    yield* first.drain()
+    const other = yield* neighbor(lab)
+    yield* Effect.provideService(Consumer.start(lab.queue, { retry: once }, work), Broker.Broker, other)
+    yield* lab.publish("a")
+    yield* lab.untilPending({ ready: 2 }, sentTo(lab))
+    Check.equal("rows", yield* rowsOf(lab), ["a", "a"])
   }),
   test("a dead letter whose transaction was rolled back is handled after its redrive", function* (lab) {
     yield* lab.send("a")

@@ -1,7 +1,9 @@
 /** The outbox and its relay: what was sent in a transaction reaches the broker as if it had been sent there. */
+import { Broker, Producer, Relay } from "@requeue/core"
+import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { begin, sentTo } from "../internal/transactions.ts"
+import { begin, neighbor, sentTo } from "../internal/transactions.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
 
@@ -55,5 +57,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: ids.length }, sentTo(lab))
     const sent = yield* Port.oldest(lab.broker, sentTo(lab), ids.length + 1)
     Check.equal("ids", sent.map(({ metadata }) => metadata.id).toSorted(), ids.toSorted())
+  }),
+  test("brokers in two namespaces share a store: a relay publishes only the messages of its namespace", function* (lab) {
+    const other = Effect.provideService(Broker.Broker, yield* neighbor(lab))
+    const [own, others] = [yield* lab.producer(sentTo(lab)), yield* other(Producer.make(sentTo(lab)))]
+    const work = yield* begin(lab)
+    yield* others.within(work.value).send("b", { id: "b" })
+    yield* own.within(work.value).send("a", { id: "a" })
+    yield* work.commit
+    yield* lab.untilPending({ ready: 1 }, sentTo(lab))
+    yield* lab.quiet()
+    const [first, ...rest] = yield* Port.oldest(lab.broker, sentTo(lab), 2)
+    Check.equal("published without its relay", [first?.metadata.id, rest.length], ["a", 0])
+    yield* other(Relay.start())
+    yield* lab.untilPending({ ready: 2 }, sentTo(lab))
   })
 ]

@@ -1,6 +1,8 @@
 /** Handlers that work in transactions, and the books of their effects. */
-import { type Handler, Transaction } from "@requeue/core"
+import { Broker, type Handler, Store, Transaction } from "@requeue/core"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -34,6 +36,13 @@ export const begin = (lab: Lab): Effect.Effect<Work, unknown, Scope.Scope> =>
 export interface Work extends Begun {
   /** Sends a message with this id and body in the transaction. */
   readonly send: (id: string) => Effect.Effect<unknown, unknown>
+}
+
+/** Returns the broker of the case in another namespace of its store, without a relay. */
+export const neighbor = ({ broker, queue }: Lab): Effect.Effect<Broker.Service, unknown, Scope.Scope> => {
+  const [beside, store] = [broker, broker.store!].map((each) => Layer.succeed(Broker.Broker, each))
+  const layer = Store.layer(beside!, store!, { storeNamespace: queue.replaceAll(/\W/g, "-").slice(-64) })
+  return Effect.map(Layer.build(layer), (context) => Context.get(context, Broker.Broker))
 }
 
 /** Acks the message, writes a row and sends a message, in one transaction that stays open. */

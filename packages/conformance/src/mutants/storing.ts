@@ -1,9 +1,16 @@
 /** Stores whose inbox forgets, and whose outbox changes messages. */
-import { BrokerError } from "@requeue/core"
+import { type Broker, BrokerError, Relay } from "@requeue/core"
 import type { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { acks, publishes, subscribed } from "../internal/mutants.ts"
 import type { Mutant } from "../Mutant.ts"
+
+/** Changes the store. */
+const stores = (name: string, kills: string, change: (store: Broker.Service) => Partial<Broker.Service>): Mutant => ({
+  name,
+  kills,
+  broker: (broker) => ({ ...broker, store: broker.store && { ...broker.store, ...change(broker.store) } })
+})
 
 /** Changes the messages on their way to the outbox. */
 const alters = (name: string, kills: string, change: (message: Outgoing.Outgoing) => Outgoing.Outgoing): Mutant =>
@@ -74,6 +81,27 @@ export const mutants: ReadonlyArray<Mutant> = [
               })
             )
       )
+  ),
+  stores(
+    "sends the messages of each namespace to one outbox",
+    "brokers in two namespaces share a store: a relay publishes only the messages of its namespace",
+    ({ publishWithin }) => ({
+      publishWithin: (transaction, messages) =>
+        publishWithin!(
+          transaction,
+          messages.map((message) => ({ ...message, queue: Relay.queue }))
+        )
+    })
+  ),
+  stores(
+    "records the messages of each namespace under one name",
+    "a message of a broker in another namespace has its effect, although its queue and id are the same",
+    ({ inbox }) => ({
+      inbox: {
+        ...inbox!,
+        record: (transaction, queue, ids) => inbox!.record(transaction, queue.replace(/^.*:/, ""), ids)
+      }
+    })
   ),
   alters("forgets the headers of what it sends in a transaction", asSent, (message) => ({ ...message, headers: {} })),
   alters("forgets when what it sends in a transaction was sent", asSent, (message) => ({

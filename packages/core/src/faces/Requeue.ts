@@ -249,7 +249,10 @@ export const connect = async <E>(
         }
       }
     },
-    relay: async (relayOptions = {}) => (await start(Relay.start(Options.relay(relayOptions)))).worker,
+    relay: async (relayOptions = {}) => {
+      const checked = Options.relay(Relay.queueOf(options.storeNamespace), relayOptions)
+      return (await start(Relay.start(checked))).worker
+    },
     run: async (effect) => {
       OptionNames.orThrow(OptionNames.argument("requeue.run", "effect", effect, effectKind))
       return run(effect)
@@ -302,7 +305,7 @@ const defaultWait = 30_000
 /** The broker, with telemetry if given. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, inboxRetention, store, telemetry, waitForBroker = defaultWait }: ConnectOptions
+  { adapters, inboxRetention, store, storeNamespace, telemetry, waitForBroker = defaultWait }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
   const wait = Delay.toMillis(waitForBroker)
   const patiently = async (given: Adapters.Address | Layer.Layer<Broker, unknown>, name: string) => {
@@ -311,7 +314,8 @@ const layerOf = async <E>(
     return patient(Adapters.layerOf(resolved), wait, resolved.scheme)
   }
   const alone = await patiently(broker, "broker")
-  const layer = store === undefined ? alone : Store.layer(alone, await patiently(store, "store"), { inboxRetention })
+  const ofStore = { inboxRetention, storeNamespace }
+  const layer = store === undefined ? alone : Store.layer(alone, await patiently(store, "store"), ofStore)
   return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 

@@ -5,7 +5,6 @@
 import * as Effect from "effect/Effect"
 import { Broker, type Counts, type Service } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
-import { outbox } from "../port/Inbox.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Counting from "../port/Counting.ts"
@@ -108,7 +107,7 @@ export const check = (
 ): Effect.Effect<Health, never, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
-    const { store } = broker
+    const { outbox, store } = broker
     const counted = ({ health }: { readonly health: () => ConsumerHealth }) => {
       const seen = health()
       const home = store !== undefined && seen.queue === outbox ? store : broker

@@ -22,7 +22,8 @@ export const connectOptions = [
   "waitForBroker",
   "telemetry",
   "store",
-  "inboxRetention"
+  "inboxRetention",
+  "storeNamespace"
 ] as const
 
 /** A queue to plan. Its dead-letter queues follow from its name and policy. */

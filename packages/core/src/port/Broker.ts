@@ -304,6 +304,8 @@ export interface Service {
   readonly inbox?: Inbox | undefined
   /** The broker whose transactions this one uses, see `Store.layer`. Default: none, or its own. */
   readonly store?: Service | undefined
+  /** The queue of the store that is the outbox. Default: there is no store. */
+  readonly outbox?: string | undefined
   /** Delivers messages until the scope closes. Closing returns unsettled messages to the queue. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin

@@ -8,6 +8,9 @@ import type { BrokerError } from "./BrokerError.ts"
 /** The queue of a store that is its outbox. */
 export const outbox = "requeue.outbox"
 
+/** Returns the outbox of the brokers with a namespace in the store. Default: of those without one. */
+export const outboxOf = (namespace?: string): string => (namespace === undefined ? outbox : `${outbox}-${namespace}`)
+
 /** The inbox of a broker with transactions. A message is named by its queue and its id. */
 export interface Inbox {
   /**

@@ -24,18 +24,26 @@ import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import { Broker, fateOf, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
-import { outbox } from "../port/Inbox.ts"
+import { outbox, outboxOf } from "../port/Inbox.ts"
 import * as Log from "../port/Log.ts"
 import * as Reconnect from "../runtime/Reconnect.ts"
 import * as Outbox from "./internal/outbox.ts"
 
-/** The queue of the store that is the outbox. */
+/** The queue of the store that is the outbox of brokers without a namespace. */
 export const queue = outbox
+
+/** Returns the outbox of the brokers with a `storeNamespace`. Default: {@link queue}. */
+export const queueOf = outboxOf
 
 /** The failure of a message in the outbox that does not name its queue. It is a dead letter at once. */
 export class NotAddressed extends Error {
   override readonly name = "NotAddressed"
   readonly permanent = true
+}
+
+/** The failure of a message for a broker of another kind, which shares the outbox. Its own relay can still get it. */
+export class ForAnotherBroker extends Error {
+  override readonly name = "ForAnotherBroker"
 }
 
 /** Between two tries to publish while the broker cannot be reached: 0.1 to 10 s. */
@@ -60,16 +68,20 @@ type Entry = readonly [Received<Uint8Array>, Outgoing]
 
 /** Publishes messages. `onFailure` logs the failures of an outage. */
 interface Publisher extends Pick<Service, "publish"> {
+  /** The kind of the broker. */
+  readonly broker: string
   readonly onFailure: (error: BrokerError) => Effect.Effect<void>
 }
 
 const publisher = ({ capabilities, publish }: Service): Publisher => {
   let failures = 0
+  const { broker } = capabilities
   return {
+    broker,
     publish: (messages) => Effect.tap(publish(messages), () => Effect.sync(() => (failures = 0))),
     onFailure: ({ message }) =>
       Effect.suspend(() => {
-        const annotations = { broker: capabilities.broker, failures, errorMessage: message }
+        const annotations = { broker, failures, errorMessage: message }
         return Reconnect.isTold(failures++)
           ? Log.warning("not publishing: messages wait in the outbox", annotations)
           : Effect.void
@@ -113,13 +125,21 @@ const forward = (publisher: Publisher, entries: ReadonlyArray<Entry>): Effect.Ef
   )
 }
 
+const failureOf = (addressed: Outbox.Addressed | undefined, broker: string): Error =>
+  addressed === undefined
+    ? new NotAddressed("the message has no header requeue-outbox with the name of a queue")
+    : new ForAnotherBroker(
+        `the message is for ${addressed.broker}, and this relay publishes on ${broker}. Give each broker of the store another ` +
+          "storeNamespace"
+      )
+
 const relay =
   (publisher: Publisher) =>
   ({ messages }: Batch<Uint8Array>): Effect.Effect<void> => {
     const entries = messages.flatMap((message) => {
-      const outgoing = Outbox.fromOutbox(message)
-      if (outgoing !== undefined) return [[message, outgoing] as const]
-      message.fail(new NotAddressed("the message has no header requeue-outbox with the name of a queue"))
+      const addressed = Outbox.fromOutbox(message, publisher.broker)
+      if (addressed?.broker === publisher.broker) return [[message, addressed.outgoing] as const]
+      message.fail(failureOf(addressed, publisher.broker))
       return []
     })
     if (entries.length === 0) return Effect.void
@@ -169,9 +189,9 @@ export const start = (
 ): Effect.Effect<Consumer.Consumer, Consumer.StartError | ConfigurationError, Broker | Scope.Scope> =>
   Effect.gen(function* () {
     const broker = yield* Broker
-    const { store } = broker
+    const { outbox = queue, store } = broker
     if (store === undefined) return yield* Effect.fail(withoutStore(broker))
-    const definition = { ...QueueDefinition.make(queue, { codec: Codec.bytes }), options: defaults }
+    const definition = { ...QueueDefinition.make(outbox, { codec: Codec.bytes }), options: defaults }
     const started = Consumer.startBatch(definition, options, relay(publisher(broker)))
     return yield* Effect.provideService(started, Broker, store)
   })

@@ -20,9 +20,10 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Delay from "../message/Delay.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { Broker, type Service } from "../port/Broker.ts"
-import type { Inbox as InboxPort } from "../port/Inbox.ts"
+import { type Inbox as InboxPort, outboxOf } from "../port/Inbox.ts"
 import * as KnownQueues from "../port/KnownQueues.ts"
 import * as Inbox from "./internal/inbox.ts"
 import * as Outbox from "./internal/outbox.ts"
@@ -35,11 +36,17 @@ export interface Options {
    * 30 days.
    */
   readonly inboxRetention?: Delay.DurationInput | undefined
+  /**
+   * Separates this broker's inbox and outbox from those of other brokers with the same store: the outbox is then the queue
+   * `requeue.outbox-NAMESPACE`. All programs of a broker use the same one. Range: 1 to 64 letters, digits, `-` and `_`. Default: none.
+   */
+  readonly storeNamespace?: string | undefined
 }
 
 /** The kind of each option. */
 export const kinds = {
-  inboxRetention: Delay.kind(60 * 60_000, Number.POSITIVE_INFINITY)
+  inboxRetention: Delay.kind(60 * 60_000, Number.POSITIVE_INFINITY),
+  storeNamespace: OptionKind.matching("1 to 64 letters, digits, - and _", /^[\w-]{1,64}$/)
 } satisfies OptionNames.Of<Options>
 
 const defaultRetention = 30 * 24 * 60 * 60_000
@@ -88,13 +95,13 @@ export const layer = <E, E2>(
   options: Options = {}
 ): Layer.Layer<Broker, E | E2 | ConfigurationError> => {
   OptionNames.check("Store.layer", options, kinds)
-  const { inboxRetention = defaultRetention } = options
+  const { inboxRetention = defaultRetention, storeNamespace } = options
   return Layer.effect(
     Broker,
     Effect.gen(function* () {
       const ready = yield* Effect.all([Layer.build(broker), Layer.build(store)], { concurrency: 2 })
       const [beside, database] = ready.map((context) => Context.get(context, Broker))
-      return yield* join(beside!, database!, Delay.toMillis(inboxRetention))
+      return yield* join(beside!, database!, Delay.toMillis(inboxRetention), storeNamespace)
     })
   )
 }
@@ -102,22 +109,30 @@ export const layer = <E, E2>(
 const join = (
   broker: Service,
   store: Service,
-  retention: number
+  retention: number,
+  namespace: string | undefined
 ): Effect.Effect<Service, ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { inbox, publishWithin } = store
-    if (inbox === undefined || publishWithin === undefined) return yield* Effect.fail(withoutInbox(store))
+    const { publishWithin } = store
+    if (store.inbox === undefined || publishWithin === undefined) return yield* Effect.fail(withoutInbox(store))
+    const inbox = Inbox.inNamespace(store.inbox, namespace)
     const name = broker.capabilities.broker
+    const place: Outbox.Place = { broker: name, outbox: outboxOf(namespace) }
     const used = Deferred.makeUnsafe<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(used), clean(inbox, retention)))
     const onUse = () => Deferred.doneUnsafe(used, Exit.void)
     const joined: Service = {
       ...broker,
       store,
+      outbox: place.outbox,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
       publishWithin: (transaction, messages) => {
         const refused = messages.map((message) => Outbox.refusal(message, name)).find((error) => error !== undefined)
-        return refused === undefined ? publishWithin(transaction, messages.map(Outbox.toOutbox)) : Effect.fail(refused)
+        if (refused !== undefined) return Effect.fail(refused)
+        return publishWithin(
+          transaction,
+          messages.map((message) => Outbox.toOutbox(message, place))
+        )
       },
       subscribe: (options) =>
         Effect.map(broker.subscribe(options), (subscription) => ({

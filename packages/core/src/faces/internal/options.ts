@@ -18,7 +18,6 @@ import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
 import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import * as Relay from "../../store/Relay.ts"
 import * as Store from "../../store/Store.ts"
 
 /** Policies as plain objects. */
@@ -124,11 +123,15 @@ const homeOf: OptionNames.Elsewhere = (name) => {
     : `It is an option of requeue.${worker}`
 }
 
+const storeOptions = ["inboxRetention", "storeNamespace"] as const
+
 /** @throws RangeError for a wrong option of `connect` */
 export const connect = (options: ConnectOptions): void => {
   OptionNames.orThrow(OptionNames.refusal("connect", options, connectKinds, undefined, homeOf))
-  if (options.inboxRetention === undefined || options.store !== undefined) return
-  throw OptionNames.error("connect", undefined, "inboxRetention has no effect without store", "Add store, or remove it")
+  if (options.store !== undefined) return
+  const useless = storeOptions.find((name) => options[name] !== undefined)
+  if (useless === undefined) return
+  throw OptionNames.error("connect", undefined, `${useless} has no effect without store`, "Add store, or remove it")
 }
 
 /**
@@ -147,9 +150,9 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
  *
  * @throws RangeError for a wrong option
  */
-export const relay = (options: ConsumeOptions) => {
+export const relay = (outbox: string, options: ConsumeOptions) => {
   OptionNames.check("requeue.relay", options, consumeKinds)
-  return running("requeue.relay", Relay.queue, options)
+  return running("requeue.relay", outbox, options)
 }
 
 const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {

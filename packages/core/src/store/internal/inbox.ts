@@ -7,6 +7,17 @@ import { isOfContent } from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Inbox } from "../../port/Inbox.ts"
 
+/** Returns the part of an inbox that a namespace has. Default: what is in none. */
+export const inNamespace = (inbox: Inbox, namespace: string | undefined): Inbox => {
+  if (namespace === undefined) return inbox
+  const own = (queue: string) => `${namespace}:${queue}`
+  return {
+    record: (transaction, queue, ids) => inbox.record(transaction, own(queue), ids),
+    recorded: (queue, ids) => inbox.recorded(own(queue), ids),
+    prune: inbox.prune
+  }
+}
+
 /** Why an inbox cannot record a message by its id; `undefined` if it can. */
 const problemOf = ({ metadata }: Delivery): string | undefined => {
   if (isOfContent(metadata)) {

@@ -5,6 +5,7 @@
  * | key | meaning |
  * | --- | --- |
  * | `queue` | where the relay publishes the message |
+ * | `broker` | the kind of the broker, such as `rabbitmq`; if absent, each relay of the outbox publishes the message |
  * | `headers` | the headers of the message; absent when there are none |
  * | `native` | the options of the message for single brokers; absent when there are none |
  * | `create` | `false` if a missing queue must not be created; otherwise absent |
@@ -15,13 +16,13 @@ import type { Received } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
-import { outbox } from "../../port/Inbox.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 
 const header = "requeue-outbox"
 
 interface Address {
   readonly queue: string
+  readonly broker?: string | undefined
   readonly headers?: Headers | undefined
   readonly native?: Native | undefined
   readonly create?: false | undefined
@@ -50,10 +51,20 @@ const lossIn = (native: Native): string | undefined => {
   return loss && `${loss.path} is ${loss.detail}`
 }
 
+/** The outbox of a broker of a kind. */
+export interface Place {
+  readonly broker: string
+  readonly outbox: string
+}
+
 /** Returns the message of the outbox for a message of the broker. It waits for the delay there. */
-export const toOutbox = ({ body, create, delay, headers, metadata, native, queue: target }: Outgoing): Outgoing => {
+export const toOutbox = (
+  { body, create, delay, headers, metadata, native, queue: target }: Outgoing,
+  { broker, outbox }: Place
+): Outgoing => {
   const address: Address = {
     queue: target,
+    broker,
     headers: Object.keys(headers).length === 0 ? undefined : headers,
     native,
     create: create === false ? false : undefined
@@ -61,20 +72,22 @@ export const toOutbox = ({ body, create, delay, headers, metadata, native, queue
   return { queue: outbox, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
 }
 
-/** Returns the message of the broker; `undefined` if the message does not name a queue. */
-export const fromOutbox = ({ body, headers, id, timestamp }: Received<Uint8Array>): Outgoing | undefined => {
+/** A message to publish, and the kind of its broker. */
+export interface Addressed {
+  readonly broker: string
+  readonly outgoing: Outgoing
+}
+
+/** Returns the message of the broker, by default of the kind `relay`; `undefined` if the message does not name a queue. */
+export const fromOutbox = (
+  { body, headers, id, timestamp }: Received<Uint8Array>,
+  relay: string
+): Addressed | undefined => {
   const address = addressOf(headers[header])
-  return (
-    address && {
-      queue: address.queue,
-      body,
-      headers: address.headers ?? {},
-      native: address.native,
-      create: address.create,
-      delay: 0,
-      metadata: Metadata.make(id, timestamp)
-    }
-  )
+  if (address === undefined) return undefined
+  const { broker = relay, create, headers: own = {}, native, queue } = address
+  const metadata = Metadata.make(id, timestamp)
+  return { broker, outgoing: { queue, body, headers: own, native, create, delay: 0, metadata } }
 }
 
 const addressOf = (text: string | undefined): Address | undefined => {
@@ -88,11 +101,8 @@ const addressOf = (text: string | undefined): Address | undefined => {
 
 const isAddress = (value: unknown): value is Address => {
   if (!OptionKind.isObject(value)) return false
-  const {
-    headers = {},
-    native = {},
-    queue
-  }: { readonly headers?: unknown; readonly native?: unknown; readonly queue?: unknown } = value
+  const { broker = "", headers = {}, native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
   const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
-  return typeof queue === "string" && queue !== "" && isText && OptionKind.isObject(native)
+  const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string"
+  return isNamed && isText && OptionKind.isObject(native)
 }
