@@ -1,5 +1,7 @@
 /** Transactions of programs that the adapter refuses, and errors in them: typed, with remedies, and in time to roll back. */
 import { DatabaseSync } from "node:sqlite"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "vitest"
@@ -29,6 +31,34 @@ type Holding = Effect.Success<typeof holding>
 /** Runs an effect as a synchronous transaction does, and returns its error. */
 const errorOf = (effect: Effect.Effect<void, BrokerError.BrokerError>): BrokerError.BrokerError =>
   Effect.runSync(Effect.flip(effect))
+
+setFlagsFromString("--expose-gc")
+const collect: () => void = runInNewContext("gc")
+
+/** A turn of Node's loop, after which a weak reference no longer keeps its target. */
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+it("does not keep a connection that the program has closed", () =>
+  run(
+    Effect.gen(function* () {
+      const { path, publish } = yield* holding
+      const used = (): WeakRef<DatabaseSync> => {
+        const db = new DatabaseSync(path)
+        db.exec("BEGIN")
+        Effect.runSync(publish(db))
+        db.exec("COMMIT")
+        db.close()
+        return new WeakRef(db)
+      }
+      const connection = used()
+      // First its statements, which keep it.
+      for (let times = 0; times < 2; times++) {
+        yield* turn
+        collect()
+      }
+      assert.isTrue(connection.deref() === undefined)
+    })
+  ))
 
 describe("the inbox", () => {
   it("forgets what is older, oldest first, and keeps the rest", () =>

@@ -30,6 +30,13 @@ const verbOf = (sql: string): Verb | undefined => {
 
 type Values = ReadonlyArray<any> // of the adapter, or of the program
 
+const fail = (): never => {
+  throw new Error("the connection was closed")
+}
+
+/** The functions of a closed connection, which keep nothing of the world. */
+const ended = { exec: fail, prepare: fail, close: (): void => {} }
+
 /** The connections of a process without any. */
 export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies): Connections => {
   const all = new Set<DatabaseSync>()
@@ -93,7 +100,10 @@ export const make = ({ disk, faults, isAway, machine, onCommit }: Dependencies):
       return statement
     }
     db.close = () => {
-      if (all.delete(db)) close()
+      close()
+      all.delete(db)
+      // Its statements keep it alive. Through functions of the world it would keep the statements, and so itself.
+      Object.assign(db, ended)
     }
     return db
   }

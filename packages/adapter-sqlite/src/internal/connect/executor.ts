@@ -57,13 +57,18 @@ const isKysely = (value: unknown): value is Kysely =>
 
 const isKnex = (value: unknown): value is Knex => typeof value === "function" && hasMethod(value, "raw")
 
-/** Compiled statements. A connection that was closed and opened again has lost its own. */
-const statements = new WeakMap<Connection, Map<string, Statement>>()
+/**
+ * Compiled statements. A connection that was closed and opened again has lost its own. Weak, because a statement of `node:sqlite` keeps
+ * its connection alive.
+ */
+const statements = new WeakMap<Connection, Map<string, WeakRef<Statement>>>()
 
 const prepared = (connection: Connection, sql: string): Statement => {
-  const all = statements.get(connection) ?? new Map<string, Statement>()
-  const statement = all.get(sql) ?? connection.prepare(sql)
-  statements.set(connection, all.set(sql, statement))
+  const all = statements.get(connection) ?? new Map<string, WeakRef<Statement>>()
+  const known = all.get(sql)?.deref()
+  if (known !== undefined) return known
+  const statement = connection.prepare(sql)
+  statements.set(connection, all.set(sql, new WeakRef(statement)))
   return statement
 }
 
