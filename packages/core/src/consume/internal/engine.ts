@@ -144,7 +144,8 @@ export const make = (options: Options): Engine => {
     single: options.single,
     join: (item) => arrival.join(item),
     unwait: batcher.delete,
-    giveBack: giveBackAll
+    giveBack: giveBackAll,
+    keepsPlace: (settlement) => deliveries.keepsPlace(settlement)
   })
   const longest = Capabilities.longestRetry(capabilities)
   const deliveries = Deliveries.make({
