@@ -4,6 +4,20 @@ import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, ProcessLife, Seen } from "../internal/Lives.ts"
 
+/** Milliseconds in which a process that runs declares what was deleted, even if it stands still or its connection is cut. */
+const redeclaring = 120_000
+
+/** Whether no process has had the time to bind its queue again to an exchange that was deleted. */
+const isUnbound = ({ processes, scenario: { rabbitmq } }: Lives, at: number): boolean => {
+  const { deletedAt = Infinity } = rabbitmq ?? {}
+  const hadTime = ({ draining, killed, started, version }: ProcessLife): boolean => {
+    const from = Math.max(deletedAt, started?.entry.at ?? Infinity)
+    const until = Math.min(at, draining?.entry.at ?? at, killed?.entry.at ?? at)
+    return version !== undefined && until - from > redeclaring
+  }
+  return at >= deletedAt && ![...processes.values()].some(hadTime)
+}
+
 /** The error in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
   const { history, scenario } = lives
@@ -18,6 +32,8 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
       // The law of durability.
       if (familyOf(scenario) === "store") return undefined
       return familyOf(scenario) === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
+    case "undelivered":
+      return isUnbound(lives, entry.at) ? undefined : "was left undelivered; expected its queue to be bound"
     case "backstop": {
       // The broker moves it in one step; the order of the two facts does not matter.
       const isMoved = message.copies.some((each) => each.stored?.entry.native === true && each !== copy)
