@@ -1,4 +1,5 @@
 import { familyOf } from "../../Scenario.ts"
+import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
@@ -54,8 +55,8 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
     const { entry, index } = arrived
     const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
     const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
-    // A redelivery replaces one that a handler still has.
-    const { size } = new Set(held.map(({ copy }) => copy))
+    // A redelivery replaces one that a handler still has, also if another process has replaced its copy meanwhile.
+    const { size } = new Set(held.map(({ copy }) => Math.min(...[...namesakesOf(copy)].map((each) => each.copy))))
     if (size <= limit) return []
     const what = `${name} has ${size} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
     return [violation("room", entry.at, of(life), what, [...held.map((each) => each.arrived?.index), index])]
