@@ -152,9 +152,12 @@ const ownOf = (process: ProcessLife, version: Version, until: Seen<"Draining"> |
 /** Credit that is incomplete when a process ends after the calm, or at the end of the world. */
 const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { calm } = lives
-  const { credits, draining, killed, name, runs, version } = process
+  const { credits, draining, frozen, killed, name, runs, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
+  const at = draining?.entry.at ?? entry.at
+  // A process that stands still changes nothing.
+  if (frozen.some((each) => each.index < until && each.entry.until > at)) return []
   const held = heldAt(lives, process, until)
   // Its current work may hold back its credit.
   const isBusy =
@@ -164,7 +167,6 @@ const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End"
   const limit = last?.entry.limit ?? 0
   const whole = ownOf(process, version, draining ?? { entry, index }) + Math.min(held.length, spare)
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
-  const at = draining?.entry.at ?? entry.at
   if (
     last !== undefined &&
     limit === 0 &&
