@@ -2,7 +2,7 @@ import { familyOf } from "../../Scenario.ts"
 import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
-import { isTimedOut } from "../internal/timing.ts"
+import { isTimedOut, rateRoom } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
 /** Whether a handler runs at a moment, though its time may be over: an uninterruptible one does. */
@@ -73,7 +73,8 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
     const { entry, index } = credit
     if (entry.limit === 0 || entry.limit >= full) return []
     const { begun, lost } = atWork(process, credit)
-    if (entry.limit > begun || full - lost <= begun) return []
+    const allowed = Math.min(full, begun + rateRoom(process, version, credit))
+    if (entry.limit > begun || allowed - lost <= begun) return []
     const what = `${name} set a credit of ${entry.limit}, and handlers run with ${begun}; expected room for another.`
     return [violation("room", entry.at, { process: name }, what, [index])]
   })
