@@ -17,6 +17,7 @@ const watched = Effect.gen(function* () {
     path: "file",
     driver,
     timers,
+    beats: timers,
     version: () => version,
     onChange: () => seen.push(Math.round(timers.now() - start)),
     isAwaited: () => isAwaited,

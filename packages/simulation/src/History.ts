@@ -102,13 +102,16 @@ export type Fact =
       /** Whether its client has replaced it, without a settlement. Default: no. */
       readonly replaced?: boolean
     }
-  /** A copy is gone permanently. `forgotten`: the broker lost it, as its kind may. */
+  /**
+   * A copy is gone permanently. `forgotten`: the broker lost it, as its kind may; `undelivered`: the adapter keeps it in a queue for
+   * operators.
+   */
   | {
       readonly _tag: "Gone"
       readonly copy: Copy
       readonly key: Key
       readonly queue: string
-      readonly why: "settled" | "transaction" | "purged" | "backstop" | "forgotten" | "deleted"
+      readonly why: "settled" | "transaction" | "purged" | "backstop" | "forgotten" | "deleted" | "undelivered"
       /** The delivery that settled it. */
       readonly delivery: Delivery | undefined
     }

@@ -12,7 +12,8 @@ it("one whose codec outlasts the batch in front of it stays behind those that wa
     single: false,
     join: (item) => joined.push(item.delivery.metadata.id),
     unwait: () => {},
-    giveBack: () => {}
+    giveBack: () => {},
+    keepsPlace: () => false
   })
   const [first, second, late] = ["first", "second", "late"].map((id, key) =>
     itemOf(delivery(id, { group: "a" }), Lifecycle.ordinary, key)
@@ -28,24 +29,29 @@ it("one whose codec outlasts the batch in front of it stays behind those that wa
   assert.deepStrictEqual(joined, ["first", "second", "second", "late"])
 })
 
-it("one behind a message that is returned unseen joins no batch, and is returned after it", () => {
+it.each([
+  ["a release keeps its place", Settlement.Release(1000), true],
+  ["a retry keeps its place", Settlement.Retry(0, undefined), true],
+  ["a retry is a copy at the end", Settlement.Retry(0, undefined), false]
+])("whether one behind a message without a run joins a batch: %s", (_, settlement, isBack) => {
   const [joined, returned]: [Array<string>, Array<string>] = [[], []]
   const groups = Groups.make({
     single: false,
     join: (item) => joined.push(item.delivery.metadata.id),
     unwait: () => {},
-    giveBack: (items) => returned.push(...items.map(({ delivery }) => delivery.metadata.id))
+    giveBack: (items) => returned.push(...items.map(({ delivery }) => delivery.metadata.id)),
+    keepsPlace: (each) => each === settlement && isBack
   })
   const [early, later] = ["early", "later"].map((id, key) =>
     itemOf(delivery(id, { group: "a" }), Lifecycle.ordinary, key)
   ) as [Item, Item]
   groups.arrived(early, false, () => {
-    early.settlement = Settlement.Release(1000)
-    step(early, { _tag: "Concluded", settlement: early.settlement })
+    early.settlement = settlement
+    step(early, { _tag: "Concluded", settlement })
   })
   groups.arrived(later, false, () => groups.ready(later))
-  assert.deepStrictEqual(joined, [])
-  groups.ended(early, true)
-  assert.deepStrictEqual(joined, [])
-  assert.deepStrictEqual(returned, ["later"])
+  assert.deepStrictEqual(joined, isBack ? [] : ["later"])
+  groups.ended(early, isBack)
+  assert.deepStrictEqual(joined, isBack ? [] : ["later"])
+  assert.deepStrictEqual(returned, isBack ? ["later"] : [])
 })

@@ -266,3 +266,26 @@ describe("what was decided of a message", () => {
     )
   })
 })
+
+it.effect("a retry that is repeated on a redelivery still holds up the later messages of its group", () => {
+  const broker = Scripted.make({ connectionBound: false, lease: { duration: 60_000, max: 1e9 } })
+  return Effect.gen(function* () {
+    const runs: Array<string> = []
+    yield* Consumer.start("q", { concurrency: 2, retryDelay: 5000 }, ({ id }) => {
+      runs.push(id)
+      throw new Error("no")
+    })
+    broker.faults.latency = 100
+    broker.faults.settle = () => ({ reason: "LeaseLost", fate: "lost" })
+    broker.deliver("a1", { group: "a" })
+    yield* TestClock.adjust(50)
+    broker.deliver("a1", { group: "a", attempts: 2 })
+    yield* TestClock.adjust(50)
+    broker.faults.settle = () => undefined
+    broker.deliver("a2", { group: "a" })
+    broker.take()
+    yield* TestClock.adjust(1000)
+    const settled = broker.take().filter((call) => !call.startsWith("credit"))
+    assert.deepStrictEqual([runs, settled], [["a1"], ["a1:Retry", "a2:Release"]])
+  }).pipe(Effect.scoped, Effect.provide(broker.layer))
+})

@@ -2,12 +2,12 @@
  * Programs of other shapes than one handler: programs that pull, that limit their rate or their dead letters, or that take the
  * messages of a batch one by one. Few seeds have them, and they have their own random numbers, so all other seeds stay unchanged.
  */
-import type { Behaviour, Pull, Scenario, Version } from "../Scenario.ts"
+import type { Behaviour, Process, Pull, Scenario, Version } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
 
 type Random = Draw.Sequence
 
-/** Milliseconds of the longest delay while a program pulls: each of its rounds takes steps of the world. */
+/** Milliseconds of the longest delay, and of the worst clock, while a program pulls: each of its rounds takes steps of the world. */
 const longest = 60_000
 
 const pullOf = (random: Random, concurrency: number): Pull => {
@@ -40,8 +40,18 @@ const pulling = (random: Random, version: Version): Version => {
 const releasing = (random: Random, runs: ReadonlyArray<Behaviour>): ReadonlyArray<Behaviour> =>
   runs.map((run) => (random.chance(0.1) ? { ...run, releases: true } : run))
 
+const nearly = (millis: number): number => Math.max(-longest, Math.min(millis, longest))
+
+/** A clock that is off by little. A file's messages are due by the clocks of its processes. */
+const near = ({ jumps, offset, speed }: Process["clock"]): Process["clock"] => ({
+  offset: nearly(offset),
+  speed,
+  jumps: jumps.map(({ at, by }) => ({ at, by: nearly(by) }))
+})
+
 const pulled = (scenario: Scenario, random: Random): Scenario => ({
   ...scenario,
+  processes: scenario.processes.map((process) => ({ ...process, clock: near(process.clock) })),
   versions: scenario.versions.map((version) => pulling(random, version)),
   sendings: scenario.sendings.map((sending) => ({
     ...sending,

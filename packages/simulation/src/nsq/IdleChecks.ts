@@ -5,7 +5,7 @@
  * | --- | --- |
  * | turns of the credit among connections, every 50 ms at most | a message that waits for a connection without credit |
  * | requests for the state of channels, every 2 s | a channel that an operator has paused; no operator of a world does that |
- * | requests to nsqlookupd, every 12 to 18 s | an nsqd or a topic that is new or gone |
+ * | requests to nsqlookupd, every 12 to 18 s | an nsqd or a topic that is new or gone, or that a lost answer has hidden |
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -19,7 +19,7 @@ const usual = { turns: 50, requests: 2000, lookups: [12_000, 18_000] } as const
 /** Milliseconds of these pauses while a check can find nothing. */
 const longest = { turns: 10_000, requests: 600_000, lookups: 300_000 }
 
-/** Milliseconds after a change in which processes ask nsqlookupd as often as usual: it is late, and answers may be lost. */
+/** Milliseconds after a change, or after the last fault, in which processes ask nsqlookupd as often as usual: it is late. */
 const news = 60_000
 
 /** The checks of a world. */
@@ -59,7 +59,7 @@ const makeSignal = ({ after }: Pick<World, "after">) => {
 export const make = (world: World): IdleChecks => {
   const waiting = makeSignal(world)
   const changes = makeSignal(world)
-  let changedAt = 0
+  let changedAt = world.scenario.calmAt
 
   const sleeping = (machine: Machine, clock: Clock.Clock, isIdle: () => boolean): Clock.Clock["sleep"] => {
     const forMillis = (millis: number): Effect.Effect<void> => clock.sleep(Duration.millis(millis))
@@ -93,7 +93,7 @@ export const make = (world: World): IdleChecks => {
       })),
     wakeAll: waiting.wakeAll,
     changed: () => {
-      changedAt = world.now()
+      changedAt = Math.max(changedAt, world.now())
       changes.wakeAll()
     }
   }

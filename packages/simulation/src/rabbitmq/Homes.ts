@@ -13,6 +13,9 @@ export interface Way {
 /** The queue that programs use, and that of its dead letters. */
 const homes: ReadonlySet<string> = new Set(["work", "work.dlq"])
 
+/** The queue in which the adapter keeps messages that have no way home. */
+export const undelivered = "requeue.v1.q.undelivered"
+
 /** Whether a queue is the home of messages. */
 const isHome = (queue: string): boolean => homes.has(queue)
 

@@ -116,7 +116,10 @@ export const make = (
     if (origin._tag === "Published") return published(entry, queue, purposeOf(origin.publication))
     const former = copies.of(origin.entry)
     const isOnItsWay = former !== undefined && !isAtHome(former)
-    if (!isOnItsWay || !copies.goesOn(origin.entry, entry, queue)) copies.keep(entry, queue, none, true)
+    if (!isOnItsWay || !copies.goesOn(origin.entry, entry, queue)) return copies.keep(entry, queue, none, true)
+    const { copy, home, key } = former
+    if (queue === Homes.undelivered)
+      record({ _tag: "Gone", copy, key, queue: home, why: "undelivered", ...withoutDelivery })
   }
 
   /** Records what happens to a copy at its home. */
@@ -133,7 +136,7 @@ export const make = (
         return record({ _tag: "Back", ...about, due, why: fact.how === "ended" ? "connection" : "asked" })
       }
       case "Gone": {
-        const settled = fact.why === "settled" ? {} : undelivered
+        const settled = fact.why === "settled" ? {} : withoutDelivery
         return record({ _tag: "Gone", ...about, queue, why: reasons[fact.why], ...settled })
       }
     }
@@ -149,7 +152,7 @@ export const make = (
   }
 }
 
-const undelivered = { delivery: undefined }
+const withoutDelivery = { delivery: undefined }
 
 type Stored = Extract<Recorded, { readonly _tag: "Stored" }>
 

@@ -56,9 +56,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a message joins a batch behind one that is returned unseen",
     file: consume("groups"),
-    from: ': settlement._tag !== "Release"',
+    from: ": !this.#dependencies.keepsPlace(settlement)",
     to: ": true",
-    was: "A retry that was not due was overtaken by the later messages of its group that arrived with it."
+    was: "A retry that was not due, or whose body could not be decoded in time, was overtaken by later messages of its group."
   },
   {
     name: "a dead letter costs nothing",

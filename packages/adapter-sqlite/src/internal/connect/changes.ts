@@ -15,6 +15,8 @@ interface Dependencies {
   readonly path: string
   readonly driver: Driver
   readonly timers: Timers.Timers
+  /** The timers of the beats: nothing else waits for them. */
+  readonly beats: Timers.Timers
   /** Returns a number that every commit of another connection changes; NaN if that is unknown. */
   readonly version: () => number
   /** Called after a commit of another connection. */
@@ -30,7 +32,16 @@ interface Dependencies {
  * `synchronous = FULL` waits for the disk in between, so several checks follow a report. The number changes with
  * the commits of other connections, and not with our own.
  */
-export const watch = ({ driver, isAwaited, onBeat, onChange, path, timers, version }: Dependencies): (() => void) => {
+export const watch = ({
+  beats,
+  driver,
+  isAwaited,
+  onBeat,
+  onChange,
+  path,
+  timers,
+  version
+}: Dependencies): (() => void) => {
   let seen = version()
   let isScheduled = false
   let timer: Timers.Timer | undefined
@@ -70,7 +81,7 @@ export const watch = ({ driver, isAwaited, onBeat, onChange, path, timers, versi
   })
 
   const arm = (): void => {
-    timer = timers.after(unwatch === undefined ? beatUnwatched : beat, () => {
+    timer = beats.after(unwatch === undefined ? beatUnwatched : beat, () => {
       onBeat()
       if (timer === undefined) return
       check()
@@ -81,7 +92,7 @@ export const watch = ({ driver, isAwaited, onBeat, onChange, path, timers, versi
 
   return () => {
     unwatch?.()
-    timers.cancel(timer)
+    beats.cancel(timer)
     timers.cancel(following)
     timer = undefined
   }

@@ -51,6 +51,8 @@ interface Options {
   readonly settings: Settings
   readonly driver: Driver
   readonly timers: Timers.Timers
+  /** The timers of `onBeat`. */
+  readonly beats: Timers.Timers
   readonly onState: State.Tracker["set"]
   /** Called when another connection has changed the file, and when it was opened again. */
   readonly onChange: () => void
@@ -109,7 +111,7 @@ const follow = (path: string, driver: Driver) => {
 }
 
 const keep = (first: Connection, options: Options): File => {
-  const { driver, isAwaited, onBeat, onChange, onClose, onState, settings, timers } = options
+  const { beats, driver, isAwaited, onBeat, onChange, onClose, onState, settings, timers } = options
   const { path } = settings
   const context = { operation: "open", path }
   const { isAt, isInPlace, opened } = follow(path, driver)
@@ -134,6 +136,7 @@ const keep = (first: Connection, options: Options): File => {
       path,
       driver,
       timers,
+      beats,
       version: () => versionOf(connection),
       onChange,
       isAwaited,

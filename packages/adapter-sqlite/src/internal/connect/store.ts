@@ -70,6 +70,8 @@ export const make = (
       settings,
       driver,
       timers,
+      // Separate, because a simulation makes beats rare: the other timers must not wait for them.
+      beats: yield* Timers.make,
       onState,
       onChange: () => wake(),
       isAwaited: () => [...consumers.of()].some(({ hasCredit }) => hasCredit()),

@@ -144,7 +144,8 @@ export const make = (options: Options): Engine => {
     single: options.single,
     join: (item) => arrival.join(item),
     unwait: batcher.delete,
-    giveBack: giveBackAll
+    giveBack: giveBackAll,
+    keepsPlace: (settlement) => deliveries.keepsPlace(settlement)
   })
   const longest = Capabilities.longestRetry(capabilities)
   const deliveries = Deliveries.make({
@@ -164,6 +165,7 @@ export const make = (options: Options): Engine => {
       batcher.delete(item)
     },
     onEnded: groups.ended,
+    onRepeated: (item) => arrival.repeat(item),
     onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
   const shared = { ...options, longest, batcher, deliveries, flow, groups, progress, jobTime }

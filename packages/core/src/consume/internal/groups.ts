@@ -4,6 +4,7 @@
  * the broker redelivers them after it.
  */
 import { isUnbegun } from "../Lifecycle.ts"
+import type { Settlement } from "../../message/Settlement.ts"
 import type { Group, Item } from "./item.ts"
 
 export interface Groups {
@@ -33,14 +34,12 @@ export interface Dependencies {
   readonly unwait: (item: Item) => void
   /** Returns messages that no handler has seen to their queue. */
   readonly giveBack: (items: ReadonlyArray<Item>) => void
+  /** Whether a settlement returns its message to the same position in the queue. */
+  readonly keepsPlace: (settlement: Settlement) => boolean
 }
 
 /** Marks a message that is returned because an earlier one of its group is. */
 export const follow = (item: Item): void => void item.group?.following.add(item)
-
-/** Whether a later message of the group may join its batch: not while it is decoded, nor if it is returned unseen. */
-const mayShare = ({ settlement, state }: Item): boolean =>
-  isUnbegun(state) ? state._tag !== "Decoding" : settlement._tag !== "Release"
 
 export const make = (dependencies: Dependencies): Groups => new InFlightGroups(dependencies)
 
@@ -110,7 +109,12 @@ class InFlightGroups implements Groups {
   #mayGo({ isClosed, out }: Group, isAlone: boolean): boolean {
     if (out.size === 0) return true
     const { single } = this.#dependencies
-    return !single && !isAlone && !isClosed && [...out].every(mayShare)
+    return !single && !isAlone && !isClosed && [...out].every((item) => this.#mayShare(item))
+  }
+
+  /** Whether a later message of the group may join its batch: not while it is decoded, nor if it is returned unseen. */
+  #mayShare({ settlement, state }: Item): boolean {
+    return isUnbegun(state) ? state._tag !== "Decoding" : !this.#dependencies.keepsPlace(settlement)
   }
 
   /** Calls `go` of the messages that are next. */

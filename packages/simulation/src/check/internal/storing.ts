@@ -81,9 +81,10 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
     } else if ((why === "restart" && familyOf(scenario) === "lossy") || (why === "lease" && isOpen(life))) {
       copy.bound = copy.written
-    } else if (why === "lease" && familyOf(scenario) === "lease") {
+    } else if ((why === "lease" || why === "asked") && familyOf(scenario) === "lease") {
       // SQS accepts a late extension until it delivers the message again, even after a retry.
-      const isReplaced = copy.bound !== undefined && (life?.process.extendsLate === true || isDuring(life, copy.bound))
+      const isLate = why === "lease" && life?.process.extendsLate === true
+      const isReplaced = copy.bound !== undefined && (isLate || isDuring(life, copy.bound))
       if (isReplaced) copy.bound = copy.written
     }
   }

@@ -1,5 +1,6 @@
 /** When handler runs are over for the core, whether their handlers have ended or not; and by how much clocks shift due times. */
-import type { Bound, Lives, Run, Settling } from "./Lives.ts"
+import type { Version } from "../../Scenario.ts"
+import type { Bound, Lives, ProcessLife, Run, Settling } from "./Lives.ts"
 
 /** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
@@ -14,6 +15,23 @@ export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => 
 
 /** Milliseconds between the records of two things that happened at one moment. */
 export const slack = 1
+
+/** Milliseconds before a rate limit allows a run at which its message may come. */
+const ahead = 1000
+
+/** The messages that the rate limit of a process allows soon, at least; `Infinity` without a limit. */
+export const rateRoom = (
+  { clock, runs }: ProcessLife,
+  { batch, each, rateLimit }: Version,
+  { entry: { at }, index }: { readonly entry: { readonly at: number }; readonly index: number }
+): number => {
+  if (rateLimit === undefined) return Infinity
+  const window = rateLimit.per - ahead - (batch?.wait ?? 0)
+  const recent = runs.filter(
+    ({ began }) => began.index < index && clock.least(began.entry.at, at) <= window + slack
+  ).length
+  return Math.max(0, rateLimit.max - recent) * (each === true ? 1 : (batch?.size ?? 1))
+}
 
 /** The earliest moment at which a settlement may have been decided, to be requested later. */
 export const decidedAt = ({ at, attempt, index }: Settling): number => {

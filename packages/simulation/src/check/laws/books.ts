@@ -2,7 +2,21 @@ import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
 import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, violation } from "../internal/law.ts"
-import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
+import type { CopyLife, Lives, ProcessLife, Seen } from "../internal/Lives.ts"
+
+/** Milliseconds in which a process that runs declares what was deleted, even if it stands still or its connection is cut. */
+const redeclaring = 120_000
+
+/** Whether no process has had the time to bind its queue again to an exchange that was deleted. */
+const isUnbound = ({ processes, scenario: { rabbitmq } }: Lives, at: number): boolean => {
+  const { deletedAt = Infinity } = rabbitmq ?? {}
+  const hadTime = ({ draining, killed, started, version }: ProcessLife): boolean => {
+    const from = Math.max(deletedAt, started?.entry.at ?? Infinity)
+    const until = Math.min(at, draining?.entry.at ?? at, killed?.entry.at ?? at)
+    return version !== undefined && until - from > redeclaring
+  }
+  return at >= deletedAt && ![...processes.values()].some(hadTime)
+}
 
 /** The error in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
@@ -18,6 +32,8 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
       // The law of durability.
       if (familyOf(scenario) === "store") return undefined
       return familyOf(scenario) === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
+    case "undelivered":
+      return isUnbound(lives, entry.at) ? undefined : "was left undelivered; expected its queue to be bound"
     case "backstop": {
       // The broker moves it in one step; the order of the two facts does not matter.
       const isMoved = message.copies.some((each) => each.stored?.entry.native === true && each !== copy)
@@ -33,7 +49,23 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
   }
 }
 
-const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number): string | undefined => {
+/**
+ * Whether as many replacements are stored as a process has removed copies of one message. If a send was repeated on another nsqd, a
+ * process may have the message twice: its two dead letters are equal, so no server shows which copy each of them replaces.
+ */
+const areReplaced = (lives: Lives, { message, parent }: CopyLife, process: ProcessLife | undefined, index: number) => {
+  if (familyOf(lives.scenario) !== "lossy") return false
+  const twins = message.copies.filter((each) => each.parent === parent)
+  const removed = twins.filter(({ deliveries, gone }) =>
+    deliveries.some(({ delivery, process: by }) => by === process && delivery === gone?.entry.delivery)
+  )
+  const made = twins.flatMap(({ children }) => children.filter(({ parent }) => parent?.process === process))
+  const until = (each: { readonly index: number } | undefined): boolean => each !== undefined && each.index <= index
+  return made.filter((each) => until(each.stored)).length >= removed.filter(({ gone }) => until(gone)).length
+}
+
+const settledFault = (lives: Lives, copy: CopyLife, index: number): string | undefined => {
+  const { scenario, work } = lives
   const { children, deliveries, gone, message, stored } = copy
   const namesakes = [...namesakesOf(copy)]
   const isReplaced = namesakes.some((one) =>
@@ -64,7 +96,7 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
   )
   if (asked.length === 0) return isOwn ? undefined : "was removed; expected a process that asked for it"
   const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")
-  return ends || isReplaced
+  return ends || isReplaced || areReplaced(lives, copy, last?.process, index)
     ? undefined
     : `was removed for ${asked.map((each) => describe(each.asked)).join(", ")}; expected its copy to be stored before`
 }

@@ -2,7 +2,7 @@ import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
-import { lateByClocks, slack } from "../internal/timing.ts"
+import { lateByClocks, rateRoom } from "../internal/timing.ts"
 
 /** Milliseconds by which a due time may be later than the policy's: pauses of messages that wait for their broker. */
 const late = 120_000
@@ -133,28 +133,23 @@ const pausedAt = (
 const waitingPulls = ({ pulls }: ProcessLife, until: number): number =>
   pulls.reduce((sum, { entry, index }) => (index < until ? sum + (entry._tag === "Pulling" ? 1 : -1) : sum), 0)
 
-/** Milliseconds before a rate limit allows a run at which its message may come. */
-const ahead = 1000
-
 /** The messages that an idle process can take: all that fit, or those that its pulls or its rate limit allow. */
 const ownOf = (process: ProcessLife, version: Version, until: Seen<"Draining"> | Seen<"End">): number => {
-  const { batch, concurrency, prefetch, pull, rateLimit } = version
-  const { clock, runs } = process
+  const { batch, concurrency, prefetch, pull } = version
   const size = batch?.size ?? 1
   if (pull !== undefined) return Math.min(concurrency, waitingPulls(process, until.index)) * size
-  const own = concurrency * size + prefetch
-  if (rateLimit === undefined) return own
-  const window = rateLimit.per - ahead - (batch?.wait ?? 0)
-  const recent = runs.filter(({ began }) => clock.least(began.entry.at, until.entry.at) <= window + slack).length
-  return Math.min(own, Math.max(0, rateLimit.max - recent) * (version.each === true ? 1 : size))
+  return Math.min(concurrency * size + prefetch, rateRoom(process, version, until))
 }
 
 /** Credit that is incomplete when a process ends after the calm, or at the end of the world. */
 const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { calm } = lives
-  const { credits, draining, killed, name, runs, version } = process
+  const { credits, draining, frozen, killed, name, runs, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
+  const at = draining?.entry.at ?? entry.at
+  // A process that stands still changes nothing.
+  if (frozen.some((each) => each.index < until && each.entry.until > at)) return []
   const held = heldAt(lives, process, until)
   // Its current work may hold back its credit.
   const isBusy =
@@ -164,7 +159,6 @@ const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End"
   const limit = last?.entry.limit ?? 0
   const whole = ownOf(process, version, draining ?? { entry, index }) + Math.min(held.length, spare)
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
-  const at = draining?.entry.at ?? entry.at
   if (
     last !== undefined &&
     limit === 0 &&

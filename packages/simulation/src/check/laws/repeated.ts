@@ -37,6 +37,7 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
 export const repeated: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     const { decided, process, settlings } = attempt
+    const { draining } = process
     // With a slow codec, a redelivery is decoded separately.
     const body = attempt.copy.message.plan?.body
     if (body === "neverDecoded" || body === "slowToDecode") return []
@@ -47,7 +48,9 @@ export const repeated: Law = (lives) =>
       if (isEcho && familyOf(lives.scenario) !== "push") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
       const isRefused = settlings.some(({ answer, fate }) => fate === "rejected" && answer < settling.index)
-      const isEnding = process.draining !== undefined && process.draining.index < settling.index
+      // A dead letter that failed costs its budget again: if nothing is left, its process returns the message, and ends.
+      const isExhausted = draining?.entry.because === "budget" && draining.entry.at === settling.at
+      const isEnding = isExhausted || (draining !== undefined && draining.index < settling.index)
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
       if (isOther(decided, settling, familyOf(lives.scenario) === "push")) return []
       // Its copy is stored: the original may leave.

@@ -1,7 +1,8 @@
 import { familyOf } from "../../Scenario.ts"
+import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
-import { isTimedOut } from "../internal/timing.ts"
+import { isTimedOut, rateRoom } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
 /** Whether a handler runs at a moment, though its time may be over: an uninterruptible one does. */
@@ -54,8 +55,8 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
     const { entry, index } = arrived
     const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
     const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
-    // A redelivery replaces one that a handler still has.
-    const { size } = new Set(held.map(({ copy }) => copy))
+    // A redelivery replaces one that a handler still has, also if another process has replaced its copy meanwhile.
+    const { size } = new Set(held.map(({ copy }) => Math.min(...[...namesakesOf(copy)].map((each) => each.copy))))
     if (size <= limit) return []
     const what = `${name} has ${size} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
     return [violation("room", entry.at, of(life), what, [...held.map((each) => each.arrived?.index), index])]
@@ -72,7 +73,8 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
     const { entry, index } = credit
     if (entry.limit === 0 || entry.limit >= full) return []
     const { begun, lost } = atWork(process, credit)
-    if (entry.limit > begun || full - lost <= begun) return []
+    const allowed = Math.min(full, begun + rateRoom(process, version, credit))
+    if (entry.limit > begun || allowed - lost <= begun) return []
     const what = `${name} set a credit of ${entry.limit}, and handlers run with ${begun}; expected room for another.`
     return [violation("room", entry.at, { process: name }, what, [index])]
   })
