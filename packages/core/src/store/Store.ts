@@ -100,8 +100,8 @@ export const layer = <E, E2>(
     Broker,
     Effect.gen(function* () {
       const ready = yield* Effect.all([Layer.build(broker), Layer.build(store)], { concurrency: 2 })
-      const [beside, database] = ready.map((context) => Context.get(context, Broker))
-      return yield* join(beside!, database!, Delay.toMillis(inboxRetention), storeNamespace)
+      const [alone, database] = ready.map((context) => Context.get(context, Broker))
+      return yield* join(alone!, database!, Delay.toMillis(inboxRetention), storeNamespace)
     })
   )
 }
@@ -116,22 +116,34 @@ const join = (
     const { publishWithin } = store
     if (store.inbox === undefined || publishWithin === undefined) return yield* Effect.fail(withoutInbox(store))
     const inbox = Inbox.inNamespace(store.inbox, namespace)
-    const name = broker.capabilities.broker
-    const place: Outbox.Place = { broker: name, outbox: outboxOf(namespace) }
     const used = Deferred.makeUnsafe<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(used), clean(inbox, retention)))
     const onUse = () => Deferred.doneUnsafe(used, Exit.void)
+    return sharing({ store, publishWithin, inbox, outbox: outboxOf(namespace), onUse })(broker)
+  })
+
+/** A store as the brokers of a namespace use it. */
+interface Shared extends Pick<Inbox.Dependencies, "inbox" | "onUse"> {
+  readonly store: Service
+  readonly publishWithin: NonNullable<Service["publishWithin"]>
+  readonly outbox: string
+}
+
+const sharing = ({ inbox, onUse, outbox, publishWithin, store }: Shared) => {
+  const beside = (broker: Service): Service => {
+    const name = broker.capabilities.broker
     const joined: Service = {
       ...broker,
       store,
-      outbox: place.outbox,
+      outbox,
+      beside,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
       publishWithin: (transaction, messages) => {
         const refused = messages.map((message) => Outbox.refusal(message, name)).find((error) => error !== undefined)
         if (refused !== undefined) return Effect.fail(refused)
         return publishWithin(
           transaction,
-          messages.map((message) => Outbox.toOutbox(message, place))
+          messages.map((message) => Outbox.toOutbox(message, { broker: name, outbox }))
         )
       },
       subscribe: (options) =>
@@ -142,4 +154,6 @@ const join = (
     }
     KnownQueues.share(broker, joined)
     return joined
-  })
+  }
+  return beside
+}
