@@ -37,8 +37,8 @@ export interface Options {
    */
   readonly inboxRetention?: Delay.DurationInput | undefined
   /**
-   * Separates this broker's inbox and outbox from those of other brokers with the same store: the outbox is then the queue
-   * `requeue.outbox-NAMESPACE`. All programs of a broker use the same one. Range: 1 to 64 letters, digits, `-` and `_`. Default: none.
+   * Separates inbox and outbox from those of other brokers with the same store. All programs of a broker need the same namespace.
+   * Range: 1 to 64 letters, digits, `-` and `_`. Default: none.
    */
   readonly storeNamespace?: string | undefined
 }
