@@ -18,6 +18,7 @@ import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
 import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as Relay from "../../store/Relay.ts"
 import * as Store from "../../store/Store.ts"
 
 /** Policies as plain objects. */
@@ -150,9 +151,9 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
  *
  * @throws RangeError for a wrong option
  */
-export const relay = (outbox: string, options: ConsumeOptions) => {
+export const relay = (options: ConsumeOptions, { storeNamespace }: ConnectOptions) => {
   OptionNames.check("requeue.relay", options, consumeKinds)
-  return running("requeue.relay", outbox, options)
+  return running("requeue.relay", Relay.queueOf(storeNamespace), options)
 }
 
 const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {
