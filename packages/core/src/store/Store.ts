@@ -31,8 +31,7 @@ import * as Outbox from "./internal/outbox.ts"
 /** The options of a store. */
 export interface Options {
   /**
-   * How long the inbox remembers a message. A message that is delivered again later is handled again, so this must be longer than
-   * the retries and the time until an operator redrives a dead letter. Range: 1 hour or more; a number means milliseconds. Default:
+   * How long the inbox remembers a message: longer than its retries, and than the time until an operator redrives its dead letter. Range: 1 hour or more; a number means milliseconds. Default:
    * 30 days.
    */
   readonly inboxRetention?: Delay.DurationInput | undefined

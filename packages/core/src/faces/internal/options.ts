@@ -64,8 +64,7 @@ export interface ConnectOptions extends Limits.Options, Store.Options {
   /** Traces and metrics, such as `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none. */
   readonly telemetry?: Telemetry.Service | undefined
   /**
-   * The database for `within`: the messages that are sent in its transactions wait in its outbox, see `relay`; those that are acked
-   * are recorded in its inbox. A URL such as `postgres://…` or `sqlite:./queue.db`, an object with a `url` and the adapter's
+   * The database for `within`, with an inbox and an outbox, see `relay`. A URL such as `postgres://…` or `sqlite:./queue.db`, an object with a `url` and the adapter's
    * options, or the Layer of an adapter. Default: the transactions of the broker, if it has any.
    */
   readonly store?: Adapters.Address | Layer.Layer<Broker, unknown> | undefined
