@@ -30,7 +30,7 @@ export const servers = {
   "packages/adapter-rabbitmq": ["rabbitmq"],
   "packages/adapter-sqlite": [],
   "packages/adapter-sqs": ["sqs"],
-  "packages/cli": ["nsq"],
+  "packages/cli": ["nsq", "postgres", "rabbitmq"],
   "packages/console": ["sqs", "chromium"],
   "packages/simulation": ["rabbitmq", "nsq", "sqs"],
   "tools/brokers": ["sqs"]

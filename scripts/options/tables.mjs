@@ -11,7 +11,7 @@ const connect = {
   file: internal,
   type: "ConnectOptions",
   kinds: "connectKinds",
-  code: [core("faces/Requeue")]
+  code: [core("faces/internal/layerOf")]
 }
 const consume = {
   title: "`consume(queue, options, handler)`, `consumeBatch`, `Consumer.start`",

@@ -13,6 +13,7 @@ import { openJournal } from "./journal.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
 import type { Options } from "./options.ts"
 import { openOutbox } from "./outbox.ts"
+import type { Webhook } from "./payloads.ts"
 import { settle } from "./place.ts"
 import { deadLetterQueue, policy, queue } from "./policy.ts"
 import { startPublisher } from "./publisher.ts"
@@ -32,6 +33,7 @@ const stopwatch = (): (() => number) => {
   return () => Math.round(performance.now() - start)
 }
 
+/** Long, because all that a run opens ends with it. */
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
   const elapsedMs = stopwatch()
   const { broker, count, drain, seed } = options
@@ -68,13 +70,9 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
 
   screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
   dispatcher.keep(first)
-  const publisher = startPublisher({
-    send: async (burst) => (outbox ? outbox.accept(requeue, burst) : requeue.sendBatch(queue, burst)),
-    seed,
-    count,
-    backlog,
-    journal
-  })
+  const send = async (burst: ReadonlyArray<Webhook>): Promise<unknown> =>
+    outbox ? outbox.accept(requeue, burst) : requeue.sendBatch(queue, burst)
+  const publisher = startPublisher({ send, seed, count, backlog, journal })
   const stopped = await dispatcher.dispatch(publisher)
   const books = await closeBooks(first)
   const report: Report = {

@@ -268,9 +268,13 @@ describe("an inbox", () => {
       }))
       const events: Array<string> = []
       const onEvent = ({ _tag }: { readonly _tag: string }) => void events.push(_tag)
-      yield* on(Consumer.start("jobs", { onEvent, retry: RetryPolicy.make({ maxRetries: 0 }) }, handle))
+      const consumer = yield* on(
+        Consumer.start("jobs", { onEvent, retry: RetryPolicy.make({ maxRetries: 0 }) }, handle)
+      )
       yield* on(Effect.flatMap(Producer.make("jobs"), ({ send }) => send("a", { id: "a" })))
       yield* TestClock.adjust(10 * minute)
+      const [degraded] = Health.degraded(yield* on(Health.check([consumer])))
+      assert.match(String(degraded?.because), /other settlements: .*it is broken.*; /)
       assert.notInclude(events, "Succeeded")
       isDown = false
       yield* TestClock.adjust(10 * minute)
@@ -413,6 +417,16 @@ describe("a store", () => {
       const error = await connect("memory:", options).catch((caught: unknown) => caught)
       assert.instanceOf(error, RangeError)
       assert.match(error.message, expected)
+    }
+    const misplaced: ReadonlyArray<readonly [NonNullable<Parameters<typeof connect>[1]>["store"], string]> = [
+      ["nowhere:x", "store"],
+      ["amqp//x:", "store"],
+      ["memory:?maxMessages=many", "store.maxMessages"]
+    ]
+    for (const [store, field] of misplaced) {
+      const error = await connect("memory:", { store }).catch((caught: unknown) => caught)
+      assert.instanceOf(error, ConfigurationError.ConfigurationError)
+      assert.strictEqual(error.field, field)
     }
     await using requeue = await connect("memory:", { store: "memory:" })
     const relay = await requeue.relay({ concurrency: 0 }).catch((caught: unknown) => caught)

@@ -20,7 +20,10 @@ export const flags = {
   ),
   storeNamespace: TextFlag.make("store-namespace").pipe(
     Flag.withMetavar("NAME"),
-    Flag.filter(Store.kinds.storeNamespace.holds, () => `must be ${Store.kinds.storeNamespace.expected}`),
+    Flag.filter(
+      (name) => Store.kinds.storeNamespace.holds(name),
+      () => `must be ${Store.kinds.storeNamespace.expected}`
+    ),
     Flag.withDescription("The broker's storeNamespace, for --url. Default: none, or that in the config file"),
     Flag.optional
   )

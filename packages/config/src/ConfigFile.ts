@@ -47,7 +47,7 @@ const Broker = Schema.Union([
         })
       ),
       waitForBroker: described(
-        "How long connect waits for a broker that starts later, 0 to 24 hours. Default: 30 seconds.",
+        "How long connect waits for a broker that starts later, and for its store, 0 to 24 hours. Default: 30 seconds.",
         duration(Delay.kind(0, Delay.max))
       ),
       store: described(

@@ -5,9 +5,9 @@
  * errors of Requeue's modules.
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Adapters from "./Adapters.ts"
+import type * as Adapters from "./Adapters.ts"
 import { named } from "./Constructors.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
@@ -20,8 +20,7 @@ import * as Counting from "../port/Counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
-import { patient } from "./internal/patient.ts"
-import { resolve } from "./internal/resolve.ts"
+import { layerOf } from "./internal/layerOf.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
 import * as Checks from "../produce/internal/checks.ts"
@@ -32,8 +31,6 @@ import * as Puller from "../consume/Puller.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as Relay from "../store/Relay.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
-import * as Store from "../store/Store.ts"
-import * as Telemetry from "../observe/Telemetry.ts"
 
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
@@ -249,10 +246,7 @@ export const connect = async <E>(
         }
       }
     },
-    relay: async (relayOptions = {}) => {
-      const checked = Options.relay(Relay.queueOf(options.storeNamespace), relayOptions)
-      return (await start(Relay.start(checked))).worker
-    },
+    relay: async (relayOptions = {}) => (await start(Relay.start(Options.relay(relayOptions, options)))).worker,
     run: async (effect) => {
       OptionNames.orThrow(OptionNames.argument("requeue.run", "effect", effect, effectKind))
       return run(effect)
@@ -299,26 +293,6 @@ const rejected = (reason: unknown): Promise<never> => {
   return promise
 }
 
-/** In milliseconds. In a new deployment, the broker's container may start later than the program's. */
-const defaultWait = 30_000
-
-/** The broker, with telemetry if given. */
-const layerOf = async <E>(
-  broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, inboxRetention, store, storeNamespace, telemetry, waitForBroker = defaultWait }: ConnectOptions
-): Promise<Layer.Layer<Broker, unknown>> => {
-  const wait = Delay.toMillis(waitForBroker)
-  const patiently = async (given: Adapters.Address | Layer.Layer<Broker, unknown>, name: string) => {
-    if (isLayer(given)) return patient(given, wait, name)
-    const resolved = await resolve(given, { adapters })
-    return patient(Adapters.layerOf(resolved), wait, resolved.scheme)
-  }
-  const alone = await patiently(broker, "broker")
-  const ofStore = { inboxRetention, storeNamespace }
-  const layer = store === undefined ? alone : Store.layer(alone, await patiently(store, "store"), ofStore)
-  return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
-}
-
 /** Counts within `millis` milliseconds, and logs the first timeout. */
 const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, BrokerError, Broker>) => {
   let isTold = false
@@ -332,9 +306,6 @@ const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, Br
       }
     )
 }
-
-const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker is Layer.Layer<Broker, E> =>
-  Layer.isLayer(broker)
 
 /**
  * Describes a retry policy: its schedule, the most handler runs, the longest time, and a summary in one line.

@@ -25,6 +25,8 @@ export interface Backoff {
   readonly level: number
   /** When the pause ends, in milliseconds since the epoch; `undefined` if there is no pause, or if it has no fixed end. */
   readonly until: number | undefined
+  /** The error of the last settlement that failed, if `because` is `broker`. Default: none has failed. */
+  readonly error?: string | undefined
 }
 
 /** The health of one consumer. */
@@ -151,7 +153,7 @@ const causes = {
   broker: "the broker does not take retries, dead letters or other settlements"
 } as const
 
-const ofBackoff = ({ because, level, state, until }: Backoff): Pick<Degradation, "reason" | "because"> => {
+const ofBackoff = ({ because, error, level, state, until }: Backoff): Pick<Degradation, "reason" | "because"> => {
   if (because === "operator") return { reason: "paused", because: "the program has paused the consumer" }
   const next =
     state === "probing"
@@ -159,7 +161,8 @@ const ofBackoff = ({ because, level, state, until }: Backoff): Pick<Degradation,
       : until === undefined
         ? `the level of the backoff is ${level}`
         : `the next attempt is at ${new Date(until).toISOString()}`
-  return { reason: "backoff", because: `${causes[because]}; ${next}` }
+  const cause = error === undefined ? causes[because] : `${causes[because]}: ${error}`
+  return { reason: "backoff", because: `${cause}; ${next}` }
 }
 
 const ofConsumer = ({ backoff, quarantined, queue, trouble }: ConsumerHealth): ReadonlyArray<Degradation> => [

@@ -306,6 +306,8 @@ export interface Service {
   readonly store?: Service | undefined
   /** The queue of the store that is the outbox. Default: there is no store. */
   readonly outbox?: string | undefined
+  /** Returns another broker with the same store, such as that of a function's invocation. Default: there is no store. */
+  readonly beside?: ((broker: Service) => Service) | undefined
   /** Delivers messages until the scope closes. Closing returns unsettled messages to the queue. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin

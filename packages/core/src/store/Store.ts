@@ -31,14 +31,13 @@ import * as Outbox from "./internal/outbox.ts"
 /** The options of a store. */
 export interface Options {
   /**
-   * How long the inbox remembers a message. A message that is delivered again later is handled again, so this must be longer than
-   * the retries and the time until an operator redrives a dead letter. Range: 1 hour or more; a number means milliseconds. Default:
+   * How long the inbox remembers a message: longer than its retries, and than the time until an operator redrives its dead letter. Range: 1 hour or more; a number means milliseconds. Default:
    * 30 days.
    */
   readonly inboxRetention?: Delay.DurationInput | undefined
   /**
-   * Separates this broker's inbox and outbox from those of other brokers with the same store: the outbox is then the queue
-   * `requeue.outbox-NAMESPACE`. All programs of a broker use the same one. Range: 1 to 64 letters, digits, `-` and `_`. Default: none.
+   * Separates inbox and outbox from those of other brokers with the same store. All programs of a broker need the same namespace.
+   * Range: 1 to 64 letters, digits, `-` and `_`. Default: none.
    */
   readonly storeNamespace?: string | undefined
 }
@@ -100,8 +99,8 @@ export const layer = <E, E2>(
     Broker,
     Effect.gen(function* () {
       const ready = yield* Effect.all([Layer.build(broker), Layer.build(store)], { concurrency: 2 })
-      const [beside, database] = ready.map((context) => Context.get(context, Broker))
-      return yield* join(beside!, database!, Delay.toMillis(inboxRetention), storeNamespace)
+      const [alone, database] = ready.map((context) => Context.get(context, Broker))
+      return yield* join(alone!, database!, Delay.toMillis(inboxRetention), storeNamespace)
     })
   )
 }
@@ -116,22 +115,34 @@ const join = (
     const { publishWithin } = store
     if (store.inbox === undefined || publishWithin === undefined) return yield* Effect.fail(withoutInbox(store))
     const inbox = Inbox.inNamespace(store.inbox, namespace)
-    const name = broker.capabilities.broker
-    const place: Outbox.Place = { broker: name, outbox: outboxOf(namespace) }
     const used = Deferred.makeUnsafe<void>()
     yield* Effect.forkScoped(Effect.andThen(Deferred.await(used), clean(inbox, retention)))
     const onUse = () => Deferred.doneUnsafe(used, Exit.void)
+    return sharing({ store, publishWithin, inbox, outbox: outboxOf(namespace), onUse })(broker)
+  })
+
+/** A store as the brokers of a namespace use it. */
+interface Shared extends Pick<Inbox.Dependencies, "inbox" | "onUse"> {
+  readonly store: Service
+  readonly publishWithin: NonNullable<Service["publishWithin"]>
+  readonly outbox: string
+}
+
+const sharing = ({ inbox, onUse, outbox, publishWithin, store }: Shared) => {
+  const beside = (broker: Service): Service => {
+    const name = broker.capabilities.broker
     const joined: Service = {
       ...broker,
       store,
-      outbox: place.outbox,
+      outbox,
+      beside,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
       publishWithin: (transaction, messages) => {
         const refused = messages.map((message) => Outbox.refusal(message, name)).find((error) => error !== undefined)
         if (refused !== undefined) return Effect.fail(refused)
         return publishWithin(
           transaction,
-          messages.map((message) => Outbox.toOutbox(message, place))
+          messages.map((message) => Outbox.toOutbox(message, { broker: name, outbox }))
         )
       },
       subscribe: (options) =>
@@ -142,4 +153,6 @@ const join = (
     }
     KnownQueues.share(broker, joined)
     return joined
-  })
+  }
+  return beside
+}

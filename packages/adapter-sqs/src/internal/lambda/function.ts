@@ -71,6 +71,22 @@ const noContext = new ConfigurationError.ConfigurationError({
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 
+const noStore = new ConfigurationError.ConfigurationError({
+  broker: "sqs",
+  field: "connection",
+  detail: "the connection has no store",
+  remedy: 'Connect with a store, such as connect(url, { store: "postgres://…" })'
+})
+
+/** Returns the broker of an invocation with the store of a connection. */
+const withStore = ({ broker }: Invocation.Invocation, connection: Options.Options["connection"]) =>
+  connection === undefined
+    ? Effect.succeed(broker)
+    : Effect.flatMap(
+        Effect.promise(() => connection.run(Broker.Broker)),
+        ({ beside }) => (beside === undefined ? Effect.fail(noStore) : Effect.succeed(beside(broker)))
+      )
+
 /** Verifies for as long as the function has time to report a failure. */
 const inTime = <A>(verified: Effect.Effect<A, BrokerError.BrokerError>, queue: string, duration: Duration.Duration) =>
   Effect.timeoutOrElse(verified, { duration, orElse: () => Effect.fail(notVerified(queue)) })
@@ -166,7 +182,7 @@ export const make = (
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const consumer = yield* start(decoded.consumer, begin).pipe(
-          Effect.provideService(Broker.Broker, invocation.broker),
+          Effect.provideService(Broker.Broker, yield* withStore(invocation, options.connection)),
           Scope.provide(scope),
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
         )

@@ -1,5 +1,13 @@
 /** The options of a Lambda function, their defaults, and their checks when the function is loaded. */
-import { ConfigurationError, ConsumerOptions, Delay, type OptionNames, RetryPolicy } from "@requeue/core/port"
+import {
+  ConfigurationError,
+  ConsumerOptions,
+  Delay,
+  OptionKind,
+  type OptionNames,
+  RetryPolicy
+} from "@requeue/core/port"
+import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
 import * as SqsPlan from "../../SqsPlan.ts"
@@ -29,6 +37,11 @@ export interface Options {
   readonly stackTraces?: ConsumerOptions.Options["stackTraces"]
   /** Called with everything that happens to every message. Default: nothing is called. */
   readonly onEvent?: ConsumerOptions.Options["onEvent"]
+  /**
+   * The connection whose `store` and `storeNamespace` apply to `message.within`, such as that by which the handler sends. In an Effect
+   * program, its `run` is `Effect.runPromiseWith(context)`. Default: handlers cannot use `within`.
+   */
+  readonly connection?: Pick<Requeue, "run"> | undefined
   /** The options of the broker. Default: the function's region, its role, and `queues: "verify"`. */
   readonly sqs?: LambdaSqs | undefined
   /**
@@ -55,6 +68,7 @@ export const names: OptionNames.Of<Options> = {
   onLimit: true,
   stackTraces: true,
   onEvent: true,
+  connection: OptionKind.object("a connection with a store", "run"),
   sqs: true,
   reserve: true,
   reportBatchItemFailures: true

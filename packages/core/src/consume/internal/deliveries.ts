@@ -382,7 +382,7 @@ class InFlight implements Deliveries {
       reporter.settleFailed({ delivery, settlement: settlement._tag, error })
     }
     if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: key })
-    flow.broker.signal({ _tag: signals[fate], id: key })
+    flow.broker.fail({ _tag: signals[fate], id: key }, error)
     // Sending it again spends the budget again.
     if (!Lifecycle.isEnlisted(item)) decider.refund(settlement)
     else if (fate === "lost") this.#onRolledBack(item)

@@ -210,6 +210,7 @@ export class Gate {
   #state = BackoffState.initial
   #timer: Timer | undefined = undefined
   #until: number | undefined = undefined
+  #error: string | undefined = undefined
 
   constructor(policy: ConsumerBackoff.ConsumerBackoff, because: "handler" | "broker", dependencies: GateDependencies) {
     this.#policy = policy
@@ -229,7 +230,14 @@ export class Gate {
     const { level, mode } = this.#state
     if (mode._tag === "Running" && level === 0) return undefined
     const until = mode._tag === "Paused" ? this.#until : undefined
-    return { because: this.#because, state: states[mode._tag], level, until }
+    const error = this.#error
+    return { because: this.#because, state: states[mode._tag], level, until, ...(error !== undefined && { error }) }
+  }
+
+  /** Signals that a settlement has failed. */
+  fail(event: BackoffState.Event, { message }: Error): void {
+    this.#error = message
+    this.signal(event)
   }
 
   signal(event: BackoffState.Event): void {

@@ -18,6 +18,7 @@ import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
 import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as Relay from "../../store/Relay.ts"
 import * as Store from "../../store/Store.ts"
 
 /** Policies as plain objects. */
@@ -63,8 +64,7 @@ export interface ConnectOptions extends Limits.Options, Store.Options {
   /** Traces and metrics, such as `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none. */
   readonly telemetry?: Telemetry.Service | undefined
   /**
-   * The database for `within`: the messages that are sent in its transactions wait in its outbox, see `relay`; those that are acked
-   * are recorded in its inbox. A URL such as `postgres://…` or `sqlite:./queue.db`, an object with a `url` and the adapter's
+   * The database for `within`, with an inbox and an outbox, see `relay`. A URL such as `postgres://…` or `sqlite:./queue.db`, an object with a `url` and the adapter's
    * options, or the Layer of an adapter. Default: the transactions of the broker, if it has any.
    */
   readonly store?: Adapters.Address | Layer.Layer<Broker, unknown> | undefined
@@ -150,9 +150,9 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
  *
  * @throws RangeError for a wrong option
  */
-export const relay = (outbox: string, options: ConsumeOptions) => {
+export const relay = (options: ConsumeOptions, { storeNamespace }: ConnectOptions) => {
   OptionNames.check("requeue.relay", options, consumeKinds)
-  return running("requeue.relay", outbox, options)
+  return running("requeue.relay", Relay.queueOf(storeNamespace), options)
 }
 
 const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {
