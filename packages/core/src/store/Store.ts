@@ -116,7 +116,9 @@ const join = (
       store,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
       publishWithin: (transaction, messages) => {
-        const refused = messages.map((message) => Outbox.refusal(message, name)).find((error) => error !== undefined)
+        const refused = messages
+          .map((message) => Outbox.refusal(message, name, store.capabilities))
+          .find((error) => error !== undefined)
         return refused === undefined ? publishWithin(transaction, messages.map(Outbox.toOutbox)) : Effect.fail(refused)
       },
       subscribe: (options) =>

@@ -46,7 +46,7 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
   const remove = (receipt: Receipt): void => {
     const { queue } = receipt.consumer
     dispatch.end(receipt)
-    queue.held--
+    queues.removed(queue, receipt.message)
     publisher.admit?.(queue)
   }
 

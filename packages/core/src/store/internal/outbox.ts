@@ -6,10 +6,12 @@
  * | --- | --- |
  * | `queue` | where the relay publishes the message |
  * | `headers` | the headers of the message; absent when there are none |
+ * | `key` | the key of the message; absent when it has none |
  * | `native` | the options of the message for single brokers; absent when there are none |
  * | `create` | `false` if a missing queue must not be created; otherwise absent |
  */
-import { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError, withoutKeys } from "../../port/BrokerError.ts"
+import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Losses from "../../message/internal/losses.ts"
 import type { Received } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -23,6 +25,7 @@ const header = "requeue-outbox"
 interface Address {
   readonly queue: string
   readonly headers?: Headers | undefined
+  readonly key?: string | undefined
   readonly native?: Native | undefined
   readonly create?: false | undefined
 }
@@ -37,8 +40,13 @@ const unsupported = (broker: string, target: string, detail: string): BrokerErro
     remedy: "Send it without within, or leave that option out"
   })
 
-/** Returns why a message cannot wait in an outbox. `broker` is the name of its broker. */
-export const refusal = ({ native, queue }: Outgoing, broker: string): BrokerError | undefined => {
+/** Returns why a message cannot wait in the outbox of a store. `broker` is the name of its broker. */
+export const refusal = (
+  { native, place, queue }: Outgoing,
+  broker: string,
+  store: Capabilities
+): BrokerError | undefined => {
+  if (place !== undefined && store.keyedOrder !== true) return withoutKeys(store, outbox, "within")
   const cause = native && (Losses.findRefusal(native)?.detail ?? lossIn(native))
   if (cause === undefined) return undefined
   const detail = `an outbox stores native options as JSON: ${cause.replace("body", "native")}`
@@ -50,15 +58,35 @@ const lossIn = (native: Native): string | undefined => {
   return loss && `${loss.path} is ${loss.detail}`
 }
 
-/** Returns the message of the outbox for a message of the broker. It waits for the delay there. */
-export const toOutbox = ({ body, create, delay, headers, metadata, native, queue: target }: Outgoing): Outgoing => {
+/**
+ * Returns the message of the outbox for a message of the broker. It waits for the delay there. Its key is that of the message and its
+ * queue, so messages of a key leave the outbox in order.
+ */
+export const toOutbox = ({
+  body,
+  create,
+  delay,
+  headers,
+  metadata,
+  native,
+  place,
+  queue: target
+}: Outgoing): Outgoing => {
   const address: Address = {
     queue: target,
     headers: Object.keys(headers).length === 0 ? undefined : headers,
+    key: place?.key,
     native,
     create: create === false ? false : undefined
   }
-  return { queue: outbox, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
+  return {
+    queue: outbox,
+    body,
+    headers: { [header]: JSON.stringify(address) },
+    ...(place === undefined ? undefined : { place: { key: `${target}/${place.key}`, queue: outbox } }),
+    delay,
+    metadata
+  }
 }
 
 /** Returns the message of the broker; `undefined` if the message does not name a queue. */
@@ -71,6 +99,7 @@ export const fromOutbox = ({ body, headers, id, timestamp }: Received<Uint8Array
       headers: address.headers ?? {},
       native: address.native,
       create: address.create,
+      place: address.key === undefined ? undefined : { key: address.key, queue: address.queue },
       delay: 0,
       metadata: Metadata.make(id, timestamp)
     }
@@ -90,9 +119,10 @@ const isAddress = (value: unknown): value is Address => {
   if (!OptionKind.isObject(value)) return false
   const {
     headers = {},
+    key = "",
     native = {},
     queue
-  }: { readonly headers?: unknown; readonly native?: unknown; readonly queue?: unknown } = value
+  }: { readonly headers?: unknown; readonly key?: unknown; readonly native?: unknown; readonly queue?: unknown } = value
   const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
-  return typeof queue === "string" && queue !== "" && isText && OptionKind.isObject(native)
+  return typeof queue === "string" && queue !== "" && typeof key === "string" && isText && OptionKind.isObject(native)
 }
