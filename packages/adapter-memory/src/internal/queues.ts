@@ -111,7 +111,7 @@ export interface Queues {
   /** Adds a message, or makes it wait for an earlier one of its key. */
   readonly add: (queue: Queue, message: StoredMessage, delay: number) => void
   /** The message has left its queue for good: the next one of its key may be delivered. */
-  readonly removed: (queue: Queue, message: StoredMessage) => void
+  readonly makeWay: (message: StoredMessage) => void
   /** Returns how many messages of its key a message holds up; `undefined` if it is in no lane. */
   readonly blocks: Lanes.Lanes["blocks"]
   /** Appends a message, now or after the delay. The caller counts it in `held`. */
@@ -162,11 +162,6 @@ export const make = (env: {
     onReady(queue)
   })
 
-  const removed: Queues["removed"] = (queue, message) => {
-    queue.held--
-    lanes.leave(message)
-  }
-
   const takeDelayed = (queue: Queue): ReadonlyArray<StoredMessage> => {
     const taken = [...queue.delayed]
     queue.delayed.clear()
@@ -185,10 +180,10 @@ export const make = (env: {
     },
     add: (queue, message, millis) => {
       queue.held++
-      if (lanes.enter(queue, message)) enqueue(queue, message, millis)
+      if (message.place === undefined || lanes.enter(queue, message)) enqueue(queue, message, millis)
       else message.due = timers.now() + millis
     },
-    removed,
+    makeWay: lanes.leave,
     blocks: lanes.blocks,
     enqueue,
     // A release may be shorter than the rest of the delay.
@@ -201,16 +196,17 @@ export const make = (env: {
     removeDelayed: (queue, message) => {
       timers.cancel(message.timer)
       queue.delayed.delete(message)
-      removed(queue, message)
+      queue.held--
+      lanes.leave(message)
     },
     purge: (queue) => {
-      const blocked = queue.behind.size
-      queue.behind.clear()
-      queue.held -= blocked
       const taken = [...takeDelayed(queue), ...queue.ready]
+      const removed = taken.length + queue.behind.size
+      queue.behind.clear()
       queue.ready.clear()
-      for (const message of taken) removed(queue, message)
-      return blocked + taken.length
+      queue.held -= removed
+      for (const message of taken) lanes.leave(message)
+      return removed
     }
   }
 }

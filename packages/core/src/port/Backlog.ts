@@ -23,7 +23,7 @@ export interface Due {
 }
 
 /** The figures of a backlog. */
-export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered" | "oldest" | "consumers"
+export type Field = "ready" | "inFlight" | "delayed" | "blocked" | "backoff" | "undelivered" | "oldest" | "consumers"
 
 /** The waiting messages of a queue. A figure that the broker cannot report is `undefined`; see `remarks`. */
 export interface Backlog extends Pick<

@@ -46,7 +46,8 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
   const remove = (receipt: Receipt): void => {
     const { queue } = receipt.consumer
     dispatch.end(receipt)
-    queues.removed(queue, receipt.message)
+    queue.held--
+    if (receipt.message.place !== undefined) queues.makeWay(receipt.message)
     publisher.admit?.(queue)
   }
 

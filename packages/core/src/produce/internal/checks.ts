@@ -76,7 +76,7 @@ const nativeKind: OptionKind.OptionKind = {
     return name === undefined ? undefined : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
   }
 }
-/** {@link id} checks it, with the message's other errors. */
+/** {@link id} checks it, with the message's other errors, as {@link key} does. */
 const idKind: OptionKind.OptionKind = {
   ...OptionKind.text,
   holds: () => true,
@@ -86,7 +86,7 @@ const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
   id: idKind,
-  key: OptionKind.text,
+  key: { ...OptionKind.text, holds: () => true, fits: () => false },
   native: nativeKind
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
