@@ -126,7 +126,11 @@ export interface Queues {
   readonly purge: (queue: Queue) => number
 }
 
-/** Times are in milliseconds. */
+/**
+ * Times are in milliseconds.
+ *
+ * Long, because its functions share the delays and lanes.
+ */
 export const make = (env: {
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */

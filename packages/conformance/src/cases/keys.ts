@@ -111,7 +111,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const producer = yield* lab.producer()
       const error = yield* Effect.flip(producer.send("a0", { id: "a0", key: "a" }))
       Check.isTrue("a BrokerError", error instanceof BrokerError.BrokerError, error)
-      const { detail, queue, reason, remedy } = error as BrokerError.BrokerError // Checked.
+      const { detail, queue, reason, remedy } = error as BrokerError.BrokerError // It was checked above.
       Check.equal("reason and queue", [reason, queue], ["Unsupported", lab.queue])
       Check.isTrue("detail and remedy", detail !== "" && remedy !== undefined, { detail, remedy })
       yield* lab.quiet()

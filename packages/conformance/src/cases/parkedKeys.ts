@@ -178,7 +178,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send("a")
       const error = yield* Effect.flip(lab.start({ retry: parking }))
       Check.isTrue("a ConfigurationError", error instanceof ConfigurationError.ConfigurationError, error)
-      Check.equal("field", (error as ConfigurationError.ConfigurationError).field, "retry.afterDeadLetter") // Checked.
+      Check.equal("field", (error as ConfigurationError.ConfigurationError).field, "retry.afterDeadLetter") // It was checked above.
       Check.equal("runs", lab.runs, [])
     },
     Needs.lacks("parkedKeys")

@@ -81,8 +81,8 @@ export type Options = Limit & {
    */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
   /**
-   * What follows a dead letter with a key: `"continue"` delivers the next message of the key, `"park"` holds up the messages of the
-   * key until the letter is redriven or removed. A message that is dropped holds up none. Default: `"continue"`.
+   * The next message after a dead letter with a key: `"continue"` delivers the following one of the key, `"park"` holds up the key until
+   * the letter is redriven or removed. A message that is dropped holds up none. Default: `"continue"`.
    */
   readonly afterDeadLetter?: "continue" | "park" | undefined
 }
