@@ -21,7 +21,9 @@ const likeSqs: Options.Options = {
       sendDelay: { native: 900_000, beyond: undefined },
       settleBatch: 10,
       settleWait: 5,
-      transactions: false
+      transactions: false,
+      keyedOrder: false,
+      parkedKeys: false
     }
   }
 }

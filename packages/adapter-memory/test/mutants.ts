@@ -3,6 +3,27 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "orders a redriven letter by its copy",
+    kills: "a redriven parked letter is handled first, and then the messages that waited for it, in order",
+    file: "internal/lanes.ts",
+    text: "const { position = ++last } = place",
+    replacement: "const position = ++last"
+  },
+  {
+    name: "delivers a delayed message when the earlier one of its key has made way",
+    kills: "the delay of a message that waited for an earlier one of its key goes on meanwhile",
+    file: "internal/queues.ts",
+    text: "Math.max(0, message.due - timers.now())",
+    replacement: "0"
+  },
+  {
+    name: "purges no message that waits for others",
+    kills: "a purge removes the messages that wait for others, and later sends are handled",
+    file: "internal/queues.ts",
+    text: "      queue.behind.clear()\n",
+    replacement: ""
+  },
+  {
     name: "makes a queue that is counted",
     kills: "a queue that is missing is reported as missing, and counting does not create it",
     file: "inspect/admin.ts",

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, describe, it } from "vitest"
 import { node } from "../src/internal/client.ts"
-import { migrate, steps, versionOf } from "../src/internal/connect/schema.ts"
+import { blocked, free, migrate, steps, versionOf } from "../src/internal/connect/schema.ts"
 import { operations } from "../src/internal/inspect/operations.ts"
 import * as VirtualDriver from "./driver.ts"
 import { counts, newPath, openAt, probe, run, send } from "./program.ts"
@@ -36,7 +36,7 @@ describe("a file is refused", () => {
   it.each<readonly [string, Parameters<typeof refusalOf>[0], RegExp]>([
     ["in a missing folder", (path) => `${path}/missing/queue.db`, /unable to open.*Create the folder/],
     ["that is no database", (path) => fs.writeFileSync(path, "x".repeat(5000)), /not a SQLite database/],
-    ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 3.*supports 2.*Install the version/],
+    ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 4.*supports 3.*Install the version/],
     [
       "whose tables were changed",
       (path) => {
@@ -110,6 +110,21 @@ describe("a file of an older adapter", () => {
         migrate(db, [...steps, "ALTER TABLE requeue_message ADD COLUMN more TEXT"])
         assert.strictEqual(versionOf(db), steps.length + 1)
         assert.strictEqual(db.prepare("SELECT more FROM requeue_message").all().length, 1)
+        db.close()
+      })
+    ))
+
+  it("has messages without keys, whose leases are kept", () =>
+    run(
+      Effect.gen(function* () {
+        const path = yield* newPath
+        make(path, steps.slice(0, 2))
+        const db = new DatabaseSync(path)
+        db.exec(`INSERT INTO requeue_queue VALUES ('q');
+          INSERT INTO requeue_message (queue, at, body) VALUES ('q', 0, x'01'), ('q', 0, x'02');
+          UPDATE requeue_message SET leased = 60000000000000 WHERE seq = 1`)
+        const { broker } = yield* openAt(path, VirtualDriver.make())
+        assert.deepStrictEqual(yield* counts(broker), [1, 1, 0])
         db.close()
       })
     ))
@@ -207,7 +222,33 @@ describe("a disk that is full", () => {
     ))
 })
 
-it.each(["seq", "at", "leased", "token", "deliveries"])(
+describe("rows of other programs", () => {
+  const stored = (db: DatabaseSync) =>
+    db
+      .prepare("SELECT body, leased FROM requeue_message ORDER BY seq")
+      .all()
+      .map(
+        ({ body, leased }) => `${String(body)} ${leased === free ? "free" : leased === blocked ? "blocked" : "leased"}`
+      )
+
+  it("need only a key to be in order, and any program that removes one frees the next", () => {
+    const db = new DatabaseSync(":memory:")
+    migrate(db)
+    const insert = "INSERT INTO requeue_message (queue, at, key, body) VALUES"
+    db.exec(`${insert} ('q', 0, 'k', x'01'), ('q', 0, 'k', x'02'), ('q', 0, 'other', x'03'), ('r', 0, 'k', x'04')`)
+    db.exec(`${insert} ('q', 0, 'k', x'05'), ('q', 0, NULL, x'06')`)
+    assert.deepStrictEqual(stored(db), ["1 free", "2 blocked", "3 free", "4 free", "5 blocked", "6 free"])
+    db.exec("UPDATE requeue_message SET leased = 1000 WHERE seq = 1")
+    db.exec("DELETE FROM requeue_message WHERE seq = 2")
+    assert.deepStrictEqual(stored(db), ["1 leased", "3 free", "4 free", "5 blocked", "6 free"])
+    db.exec("DELETE FROM requeue_message WHERE seq = 1")
+    assert.deepStrictEqual(stored(db), ["3 free", "4 free", "5 free", "6 free"])
+    db.exec("DELETE FROM requeue_message")
+    assert.deepStrictEqual(stored(db), [])
+  })
+})
+
+it.each(["seq", "at", "leased", "token", "deliveries", "position"])(
   "no row can have a number in %s that JavaScript cannot hold",
   (column) => {
     const db = new DatabaseSync(":memory:")

@@ -1,7 +1,59 @@
 /** Ways to write the adapter wrongly, each with the case that finds it. */
 import type { Mutant } from "@requeue/conformance"
 
+const parkedFirst = "a redriven parked letter is handled first, and then the messages that waited for it, in order"
+
 export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "frees the last message of a key first",
+    kills:
+      "messages of a key are handled one at a time in the order of their sends, and keys do not wait for each other",
+    file: "connect/schema.ts",
+    text: "AND key = OLD.key ORDER BY coalesce(position, seq), seq LIMIT 1",
+    replacement: "AND key = OLD.key ORDER BY seq DESC LIMIT 1"
+  },
+  {
+    name: "orders a redriven letter by its row",
+    kills: parkedFirst,
+    file: "rows.ts",
+    text: "place?.position ?? null",
+    replacement: "null"
+  },
+  {
+    name: "frees the messages of a key with any row that leaves it",
+    kills: "a purge removes the messages that wait for others, and later sends are handled",
+    file: "rows.ts",
+    text: "SELECT seq FROM requeue_message WHERE lane = ?1 AND queue = ?1 AND ${isBlocked}\n    UNION ALL ",
+    replacement: ""
+  },
+  {
+    name: "lets a retry leave its lane",
+    kills: "a failed message holds up the later messages of its key until its last retry, and no other key",
+    file: "rows.ts",
+    text: "metadata, place?.queue ?? null, seq, token",
+    replacement: "metadata, null, seq, token"
+  },
+  {
+    name: "does not wake the consumers of a key whose letter was removed",
+    kills: "a parked letter that is removed makes way for the next message of its key",
+    file: "inspect/browse.ts",
+    text: "if (lane !== undefined) wake(lane)",
+    replacement: "void lane"
+  },
+  {
+    name: "does not wake the consumers of keys whose letters were purged",
+    kills: "a purge of the parked letters makes way for the messages that waited for them",
+    file: "inspect/admin.ts",
+    text: "        store.wake()\n",
+    replacement: ""
+  },
+  {
+    name: "does not wake the consumers of a key whose letter was acked",
+    kills: "a parked letter that a consumer of its queue acks makes way for the next message of its key",
+    file: "settle/settle.ts",
+    text: "    lane\n  ]",
+    replacement: "    undefined\n  ]"
+  },
   {
     name: "settles by an outdated token",
     kills:
@@ -29,8 +81,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "delays sends longer than asked",
     kills: "a delayed send comes at its time",
     file: "rows.ts",
-    text: "    dueAt(now, delay),",
-    replacement: "    dueAt(now, 2 * delay),"
+    text: "  queue,\n  dueAt(now, delay),",
+    replacement: "  queue,\n  dueAt(now, 2 * delay),"
   },
   {
     name: "delays retries longer than asked",
@@ -121,8 +173,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "purges what a consumer has",
     kills: "a purge leaves alone what a consumer has",
     file: "rows.ts",
-    text: "WHERE queue = ? AND ${isFree} LIMIT ?)`",
-    replacement: "WHERE queue = ? LIMIT ?)`"
+    text: "WHERE queue = ?1 AND ${isFree} LIMIT ?2)`",
+    replacement: "WHERE queue = ?1 LIMIT ?2)`"
   },
   {
     name: "forgets the other jobs of a transaction that was rolled back",

@@ -11,9 +11,11 @@ const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Returns a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
-  const { headers, history, id, metadata, operation, origin, redrives } = letter
+  const { blocks, headers, history, id, key, metadata, operation, origin, redrives } = letter
   return {
     id,
+    ...(key === undefined ? {} : { key }),
+    ...(blocks === undefined ? {} : { blocks }),
     body: Body.toJson(Body.plain(letter)),
     headers,
     native: Body.plainFacts(letter.native),
@@ -49,13 +51,15 @@ const traced = ({ stack = "" }: Metadata.ErrorSummary): ReadonlyArray<string> =>
 
 /** Shows everything known about a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { headers, history, id, metadata, operation, origin, redrives } = letter
+  const { blocks, headers, history, id, key, metadata, operation, origin, redrives } = letter
+  const parked = blocks === undefined ? "" : `, parked: ${blocks} ${blocks === 1 ? "message waits" : "messages wait"}`
   const given =
     origin === undefined
       ? "not by Requeue"
       : `${origin.reason}, after ${origin.attempts} ${origin.attempts === 1 ? "attempt" : "attempts"}`
   return [
     `id         ${Printable.line(id)}`,
+    ...(key === undefined ? [] : [`key        ${Printable.line(key)}${parked}`]),
     `from       ${Printable.line(origin?.queue ?? "unknown")}`,
     `reason     ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined

@@ -27,6 +27,7 @@ export const toJson = (status: QueueStatus) => ({
   ready: status.ready ?? null,
   inFlight: status.inFlight ?? null,
   delayed: status.delayed ?? null,
+  ...(status.blocked === undefined ? {} : { blocked: status.blocked }),
   backoff: status.backoff ?? null,
   dead: Object.fromEntries(
     status.dead.map(({ count, isMissing, queue }) => [queue, isMissing ? null : (count ?? null)])
@@ -95,6 +96,12 @@ const columns: ReadonlyArray<Column> = [
   { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
 ]
 
+/** Messages that wait for an earlier one of their key: few queues have some. */
+const blocked: Column = { field: "blocked", title: "blocked", show: numbered("blocked", ({ blocked = 0 }) => blocked) }
+
+const columnsOf = (all: ReadonlyArray<QueueStatus>): ReadonlyArray<Column> =>
+  all.some((status) => status.blocked !== undefined) ? [...columns.slice(0, 3), blocked, ...columns.slice(3)] : columns
+
 /** Formats the queue's name, with `(missing)` and `(paused)`. */
 const nameOf = ({ isMissing, isPaused, queue }: QueueStatus, paint: Service["paint"]): string =>
   [
@@ -123,10 +130,10 @@ const notes = (all: ReadonlyArray<QueueStatus>): ReadonlyArray<string> => [
 export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]): string =>
   [
     Table.format(
-      ["queue", ...columns.map(({ title }) => title)],
+      ["queue", ...columnsOf(all).map(({ title }) => title)],
       all.map((status) => [
         nameOf(status, paint),
-        ...columns.map(({ field, show }) => {
+        ...columnsOf(all).map(({ field, show }) => {
           const text = show(status)
           return alarming.has(field) && !/^(0\*?|-)$/.test(text) ? paint("red", text) : text
         })
@@ -139,7 +146,7 @@ export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]):
 export const line = (status: QueueStatus): string =>
   [
     nameOf(status, (_, text) => text),
-    ...columns.flatMap(({ show, title }) => {
+    ...columnsOf([status]).flatMap(({ show, title }) => {
       const text = show(status)
       return text === "" ? [] : [`${title}: ${text}`]
     })

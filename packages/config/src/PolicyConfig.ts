@@ -142,7 +142,8 @@ export const RetryPolicy = strict({
         )
       })
     ])
-  )
+  ),
+  afterDeadLetter: Schema.optionalKey(Schema.Literals(["continue", "park"]))
 }).pipe(
   through("RetryPolicy", ({ preset, ...options }): RetryPolicies.RetryPolicy => {
     const base = preset && presets[preset]

@@ -26,6 +26,8 @@ import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as givingBack } from "./cases/givingBack.ts"
 import { cases as guards } from "./cases/guards.ts"
+import { cases as keyPlaces } from "./cases/keyPlaces.ts"
+import { cases as keys } from "./cases/keys.ts"
 import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
@@ -37,6 +39,7 @@ import { cases as rateLimits } from "./cases/rateLimits.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as reconnecting } from "./cases/reconnecting.ts"
 import { cases as auditing } from "./cases/auditing.ts"
+import { cases as parkedKeys } from "./cases/parkedKeys.ts"
 import { cases as parking } from "./cases/parking.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as redrivingInStages } from "./cases/redrivingInStages.ts"
@@ -101,6 +104,9 @@ export const cases: ReadonlyArray<Case> = [
   ...transactedBatches,
   ...inbox,
   ...relay,
+  ...keys,
+  ...keyPlaces,
+  ...parkedKeys,
   ...failingCalls,
   ...removals,
   ...truths,

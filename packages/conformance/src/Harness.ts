@@ -7,7 +7,8 @@
  * MUST, for every harness:
  *
  * 1. `uniqueQueue` returns the name of a queue that exists, is empty, and has no other user. `<queue>.dlq` must be a valid
- * name as well. Nothing else about the name matters to the cases.
+ * name as well. Nothing else about the name matters to the cases. If only some queues keep the order of keys, the queue for the base
+ * `keys` does.
  * 2. `publishRaw` publishes as a foreign producer does, with the broker's own client and without Requeue's metadata. If the
  * producer sets the time of publication on this broker, `publishRaw` sets it.
  * 3. `deadLetters` returns every waiting message of the queue with this name, oldest first, with its metadata. It removes

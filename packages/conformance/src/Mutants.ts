@@ -9,6 +9,7 @@ import { mutants as crediting } from "./mutants/crediting.ts"
 import { mutants as decoding } from "./mutants/decoding.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
+import { mutants as keys } from "./mutants/keys.ts"
 import { mutants as losing } from "./mutants/losing.ts"
 import { mutants as misreading } from "./mutants/misreading.ts"
 import { mutants as mistaking } from "./mutants/mistaking.ts"
@@ -29,6 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...storing,
   ...transacting,
+  ...keys,
   ...mistranslating,
   ...copying,
   ...delivering,

@@ -29,7 +29,9 @@ const capabilities: Capabilities.Capabilities = {
   exactCounts: true,
   uncountedBrowse: false,
   transactions: true,
-  inbox: true
+  inbox: true,
+  keyedOrder: true,
+  parkedKeys: true
 }
 
 export const broker: Broker.Service = {

@@ -7,7 +7,7 @@ import { type Delivery, Metadata, Outgoing, type Settlement } from "@requeue/cor
 import type { NewRow } from "./SqlMessage.ts"
 
 /** A copy that replaces its original: a retry, or a dead letter. */
-export type Replacement = Pick<NewRow, "queue" | "delay" | "metadata">
+export type Replacement = Pick<NewRow, "queue" | "delay" | "metadata" | "place">
 
 /**
  * - `Remove`: the message is done.
@@ -42,9 +42,10 @@ export const of = (
   }
 }
 
-const replace = ({ delay, metadata, queue }: Outgoing.Outgoing): Command => ({
+const replace = ({ delay, metadata, place, queue }: Outgoing.Outgoing): Command => ({
   _tag: "Replace",
   queue,
   delay,
+  place,
   metadata: Metadata.encode(metadata)
 })

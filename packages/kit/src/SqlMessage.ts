@@ -14,7 +14,7 @@
  * metadata.id // => "mine-7"
  * ```
  */
-import { type Delivery, type Message, Metadata, type Outgoing } from "@requeue/core/port"
+import { type Delivery, type Lane, type Message, Metadata, type Outgoing } from "@requeue/core/port"
 
 /** A message, as statements return it. */
 export interface Row {
@@ -31,6 +31,14 @@ export interface Row {
   /** JSON. `null`: none. */
   readonly headers: string | null
   readonly body: Uint8Array
+  /** The key of the message. `null` or missing: none. */
+  readonly key?: string | null
+  /** The queue in whose order the message has its place. `null` or missing: none. */
+  readonly lane?: string | null
+  /** The position in that order. `null`: that of `seq`. */
+  readonly position?: number | null
+  /** How many later messages of its key it holds up. Only browsers need it. */
+  readonly blocks?: number | undefined
 }
 
 /** Names one delivery: only the last one of a message has its token. */
@@ -46,20 +54,38 @@ export interface NewRow extends Pick<Row, "metadata" | "headers" | "body"> {
   readonly create: boolean
   /** Milliseconds. */
   readonly delay: number
+  readonly place: Lane.Place | undefined
 }
 
 /** The columns of a row, in the order of {@link fromColumns}. */
 export const columns = "seq, token, deliveries, at, metadata, headers, body"
 
-/** Returns the row with these columns. */
-export const fromColumns = ([seq, token, deliveries, at, metadata, headers, body]: ReadonlyArray<unknown>): Row =>
-  ({ seq, token, deliveries, at, metadata, headers, body }) as Row // The columns of a statement.
+/** Further columns of a table that keeps the order of messages with a key. */
+export const lanes = "key, lane, position"
+
+/** Returns the row with these columns, with or without {@link lanes}. */
+export const fromColumns = ([
+  seq,
+  token,
+  deliveries,
+  at,
+  metadata,
+  headers,
+  body,
+  key,
+  lane,
+  position
+]: ReadonlyArray<unknown>): Row => ({ seq, token, deliveries, at, metadata, headers, body, key, lane, position }) as Row // The columns of a statement.
 
 /** Returns the row of a message. `now` is in epoch milliseconds. */
-export const toRow = ({ body, create, delay, headers, metadata, queue }: Outgoing.Outgoing, now: number): NewRow => ({
+export const toRow = (
+  { body, create, delay, headers, metadata, place, queue }: Outgoing.Outgoing,
+  now: number
+): NewRow => ({
   queue,
   create: create !== false,
   delay,
+  place,
   metadata: Metadata.encode(Metadata.setBack(metadata, now)),
   headers: Object.keys(headers).length === 0 ? null : JSON.stringify(headers),
   body
@@ -81,6 +107,9 @@ const headersOf = (text: string | null): Message.Headers | undefined => {
   }
 }
 
+const placeOf = ({ blocks, key, lane, position, seq }: Row): Lane.Place | undefined =>
+  typeof key === "string" ? { key, queue: lane ?? undefined, position: position ?? seq, blocks } : undefined
+
 const unreadable = { name: "InvalidHeaders", message: "the column headers is not a JSON object of text" }
 
 /**
@@ -91,12 +120,14 @@ export const toDelivery = (row: Row, broker: string): Omit<Delivery.Delivery, "r
   const { at, body, deliveries, metadata: encoded, seq } = row
   const metadata = (encoded === null ? undefined : Metadata.decode(encoded)) ?? Metadata.make(`${broker}-${seq}`, at)
   const headers = headersOf(row.headers)
+  const place = placeOf(row)
   return {
     body,
     headers: headers ?? none,
     attempts: metadata.attempts + deliveries,
     metadata,
     redelivered: deliveries > 1,
+    ...(place === undefined ? undefined : { place }),
     ...(headers === undefined ? { unreadable } : {})
   }
 }

@@ -25,5 +25,7 @@ export const make = (maxBodySize: number, faults: Faults): Capabilities.Capabili
   uncountedBrowse: true,
   delayedMessages: true,
   transactions: true,
+  keyedOrder: true,
+  parkedKeys: true,
   ...faults.capabilities
 })

@@ -1,5 +1,6 @@
 /** The queues and their messages, and how messages move between ready, delayed and in flight. */
-import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/port"
+import type { Bag, Broker, Lane, Message, Metadata, Timers } from "@requeue/core/port"
+import * as Lanes from "./lanes.ts"
 import * as WaitQueue from "./publish/waitQueue.ts"
 import * as ReadyQueue from "./readyQueue.ts"
 
@@ -10,9 +11,11 @@ export interface StoredMessage extends ReadyQueue.Member<StoredMessage> {
   metadata: Metadata.Metadata
   /** Deliveries of this copy so far; the metadata has those of earlier copies. */
   deliveries: number
-  /** When its delay ends, in monotonic milliseconds; only for a delayed message. */
+  /** When its delay ends, in monotonic milliseconds; only for a delayed message, and one behind others. */
   due: number
   timer: Timers.Timer | undefined
+  /** Its place in the order of its key. */
+  place: Lane.Place | undefined
 }
 
 /** The receipt of an unsettled delivery. Each delivery has a new one, so a stale receipt settles nothing. */
@@ -55,7 +58,9 @@ export interface Queue {
   readonly name: string
   readonly ready: ReadyQueue.ReadyQueue<StoredMessage>
   readonly delayed: Set<StoredMessage>
-  /** The number of messages in the queue: ready, delayed and in flight. */
+  /** The messages that wait for an earlier one of their key. */
+  readonly behind: Set<StoredMessage>
+  /** The number of messages in the queue: ready, delayed, in flight and behind others. */
   held: number
   readonly blocked: WaitQueue.WaitQueue<BlockedPublish>
   readonly consumers: Set<Consumer>
@@ -73,6 +78,7 @@ class LeanQueue implements Queue {
   held = 0
   turn: Queue["turn"] = "idle"
   #delayed: Queue["delayed"] | undefined = undefined
+  #behind: Queue["behind"] | undefined = undefined
   #blocked: Queue["blocked"] | undefined = undefined
   #consumers: Queue["consumers"] | undefined = undefined
 
@@ -82,6 +88,10 @@ class LeanQueue implements Queue {
 
   get delayed(): Queue["delayed"] {
     return (this.#delayed ??= new Set())
+  }
+
+  get behind(): Queue["behind"] {
+    return (this.#behind ??= new Set())
   }
 
   get blocked(): Queue["blocked"] {
@@ -98,6 +108,12 @@ export interface Queues {
   readonly all: ReadonlyMap<string, Queue>
   /** Returns the queue of this name, created on first use. */
   readonly get: (name: string) => Queue
+  /** Adds a message, or makes it wait for an earlier one of its key. */
+  readonly add: (queue: Queue, message: StoredMessage, delay: number) => void
+  /** The message has left its queue for good: the next one of its key may be delivered. */
+  readonly makeWay: (message: StoredMessage) => void
+  /** Returns how many messages of its key a message holds up; `undefined` if it is in no lane. */
+  readonly blocks: Lanes.Lanes["blocks"]
   /** Appends a message, now or after the delay. The caller counts it in `held`. */
   readonly enqueue: (queue: Queue, message: StoredMessage, delay: number) => void
   /** Does the same for a message that was released because it arrived early: it does not arrive early again. */
@@ -110,7 +126,11 @@ export interface Queues {
   readonly purge: (queue: Queue) => number
 }
 
-/** Times are in milliseconds. */
+/**
+ * Times are in milliseconds.
+ *
+ * Long, because its functions share the delays and lanes.
+ */
 export const make = (env: {
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */
@@ -136,6 +156,16 @@ export const make = (env: {
     })
   }
 
+  const enqueue: Queues["enqueue"] = (queue, message, millis) => {
+    if (millis > 0) delay(queue, message, millis, earlyBy, earlyBy === 0)
+    else queue.ready.append(message)
+  }
+
+  const lanes = Lanes.make((queue, message) => {
+    enqueue(queue, message, Math.max(0, message.due - timers.now()))
+    onReady(queue)
+  })
+
   const takeDelayed = (queue: Queue): ReadonlyArray<StoredMessage> => {
     const taken = [...queue.delayed]
     queue.delayed.clear()
@@ -152,10 +182,14 @@ export const make = (env: {
       all.set(name, queue)
       return queue
     },
-    enqueue: (queue, message, millis) => {
-      if (millis > 0) delay(queue, message, millis, earlyBy, earlyBy === 0)
-      else queue.ready.append(message)
+    add: (queue, message, millis) => {
+      queue.held++
+      if (message.place === undefined || lanes.enter(queue, message)) enqueue(queue, message, millis)
+      else message.due = timers.now() + millis
     },
+    makeWay: lanes.leave,
+    blocks: lanes.blocks,
+    enqueue,
     // A release may be shorter than the rest of the delay.
     postpone: (queue, message, millis) =>
       delay(queue, message, millis, 0, message.metadata.notBefore <= now() + millis),
@@ -167,11 +201,15 @@ export const make = (env: {
       timers.cancel(message.timer)
       queue.delayed.delete(message)
       queue.held--
+      lanes.leave(message)
     },
     purge: (queue) => {
-      const removed = takeDelayed(queue).length + queue.ready.size()
+      const taken = [...takeDelayed(queue), ...queue.ready]
+      const removed = taken.length + queue.behind.size
+      queue.behind.clear()
       queue.ready.clear()
       queue.held -= removed
+      for (const message of taken) lanes.leave(message)
       return removed
     }
   }

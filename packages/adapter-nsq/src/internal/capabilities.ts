@@ -35,6 +35,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     ...(http ? {} : { countsRemedy: "Leave the option http on: only nsqd's HTTP interface reports counts" }),
     tellsMissing: http,
     exactCounts: false,
-    uncountedBrowse: false
+    uncountedBrowse: false,
+    keyedOrderObstacle: "nsqd keeps no order of messages"
   }
 }

@@ -53,6 +53,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     tellsMissing: true,
     exactCounts: false,
     uncountedBrowse: !counted,
+    keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it",
     // Messages that the queue itself delays cannot be browsed.
     delayedMessages: settings.topology !== "native"
   }

@@ -29,6 +29,8 @@ export const make = ({ durability, lease, path }: Settings): Capabilities.Capabi
     exactCounts: true,
     uncountedBrowse: true,
     delayedMessages: true,
+    keyedOrder: true,
+    parkedKeys: true,
     // No other connection can open a database without a file.
     transactions: path !== memory
   }

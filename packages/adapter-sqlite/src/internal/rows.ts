@@ -1,7 +1,7 @@
 /** The statements of the adapter. Times are in epoch milliseconds. */
 import { type SqlCommand, SqlMessage } from "@requeue/kit"
 import type { Connection } from "./connect/connection.ts"
-import { free, isFree, isLeased } from "./connect/schema.ts"
+import { free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
 
 /**
  * Returns when a message is due, as a whole number: never early, and at once without a delay.
@@ -24,18 +24,29 @@ export const declare = ({ declared, prepare }: Connection, queue: string): void 
 export const exists = ({ prepare }: Connection, queue: string): boolean =>
   prepare("SELECT 1 FROM requeue_queue WHERE name = ?").get(queue) !== undefined
 
-export const insert = (
-  { prepare }: Connection,
-  { body, delay, headers, metadata, queue }: SqlMessage.NewRow,
+const inserted = ["queue", "at", "metadata", "headers", "body", "key", "lane", "position"]
+
+/** The beginning of a statement that inserts rows, and the placeholders of one row. */
+export const into = `INSERT INTO requeue_message (${inserted.join()}) VALUES `
+export const placeholders = `(${inserted.map(() => "?").join()})`
+
+/** The values of a row to insert. */
+export const valuesOf = (
+  { body, delay, headers, metadata, place, queue }: SqlMessage.NewRow,
   now: number
-): void =>
-  void prepare("INSERT INTO requeue_message (queue, at, metadata, headers, body) VALUES (?, ?, ?, ?, ?)").run(
-    queue,
-    dueAt(now, delay),
-    metadata,
-    headers,
-    body
-  )
+): ReadonlyArray<string | number | Uint8Array | null> => [
+  queue,
+  dueAt(now, delay),
+  metadata,
+  headers,
+  body,
+  place?.key ?? null,
+  place?.queue ?? null,
+  place?.position ?? null
+]
+
+export const insert = ({ prepare }: Connection, row: SqlMessage.NewRow, now: number): void =>
+  void prepare(`${into}${placeholders}`).run(...valuesOf(row, now))
 
 /** Ends the leases that are over. */
 const expire = ({ prepare }: Connection, now: number): void =>
@@ -59,7 +70,7 @@ export const claim = (
   expire(connection, now)
   // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
   const select = connection.prepare(
-    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body FROM requeue_message
+    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body, ${SqlMessage.lanes} FROM requeue_message
      WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT ?`
   )
   select.setReturnArrays(true)
@@ -99,18 +110,19 @@ export const giveBack = ({ prepare }: Connection, { seq, token }: SqlMessage.Han
 export const replace = (
   { prepare }: Connection,
   { seq, token }: SqlMessage.Handle,
-  { delay, metadata, queue }: SqlCommand.Replacement,
+  { delay, metadata, place, queue }: SqlCommand.Replacement,
   now: number
 ): boolean =>
   prepare(
-    `UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = ${free}, deliveries = 0 WHERE ${isHeld}`
-  ).run(queue, dueAt(now, delay), metadata, seq, token).changes === 1
+    `UPDATE requeue_message SET queue = ?, at = ?, metadata = ?, leased = ${free}, deliveries = 0, lane = ? WHERE ${isHeld}`
+  ).run(queue, dueAt(now, delay), metadata, place?.queue ?? null, seq, token).changes === 1
 
-/** Removes up to `limit` messages that no consumer has, and returns their number. */
+/** Removes up to `limit` messages that no consumer has, and returns their number. First the blocked ones: a removal frees others. */
 export const purge = (connection: Connection, queue: string, now: number, limit: number): number => {
   expire(connection, now)
   const sql = `DELETE FROM requeue_message WHERE seq IN (
-    SELECT seq FROM requeue_message WHERE queue = ? AND ${isFree} LIMIT ?)`
+    SELECT seq FROM requeue_message WHERE lane = ?1 AND queue = ?1 AND ${isBlocked}
+    UNION ALL SELECT seq FROM requeue_message WHERE queue = ?1 AND ${isFree} LIMIT ?2)`
   return Number(connection.prepare(sql).run(queue, limit).changes)
 }
 
@@ -128,7 +140,7 @@ export const delayed = (
 ): ReadonlyArray<SqlMessage.Row> =>
   rowsOf(
     prepare(
-      `SELECT ${SqlMessage.columns} FROM requeue_message
+      `SELECT ${SqlMessage.columns}, ${SqlMessage.lanes} FROM requeue_message
        WHERE queue = ? AND ${isFree} AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
     ).all(queue, after.at, after.seq, limit)
   )
@@ -139,11 +151,24 @@ export const names = ({ prepare }: Connection): ReadonlyArray<string> =>
     .all()
     .map(({ name }) => String(name))
 
+/** Of each lane and key, all messages but one are blocked: the index has this number. */
+const blockedOfLane = `SELECT total(others) AS n FROM (
+  SELECT count(*) - 1 AS others FROM requeue_message WHERE lane = ? GROUP BY key)`
+
+/** Returns how many messages a message holds up; `undefined` if it is in no lane. */
+export const blocks = ({ prepare }: Connection, { key = null, lane = null }: SqlMessage.Row): number | undefined => {
+  if (lane === null) return undefined
+  const sql = "SELECT count(*) - 1 AS n FROM requeue_message WHERE lane = ? AND key = ?"
+  return Number(prepare(sql).get(lane, key)?.["n"])
+}
+
 /** Counts a queue's messages by state. A lease that is over makes its message ready. */
 export const count = ({ prepare }: Connection, queue: string, now: number) => {
   const number = (sql: string, ...values: ReadonlyArray<string | number>): number =>
     Number(prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ${sql}`).get(queue, ...values)?.["n"])
+  const blocked = Number(prepare(blockedOfLane).get(queue)?.["n"])
   return {
+    ...(blocked === 0 ? undefined : { blocked }),
     ready: number(`${isFree} AND at <= ?`, now) + number(`${isLeased} AND leased <= ?`, now),
     inFlight: number(`${isLeased} AND leased > ?`, now),
     delayed: number(`${isFree} AND at > ?`, now)
@@ -160,6 +185,6 @@ export const dues = ({ prepare }: Connection, queue: string, now: number): Reado
 export const oldest = ({ prepare }: Connection, queue: string, now: number): SqlMessage.Row | undefined =>
   rowsOf(
     prepare(
-      `SELECT ${SqlMessage.columns} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
+      `SELECT ${SqlMessage.columns}, ${SqlMessage.lanes} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
     ).all(queue, now)
   )[0]

@@ -4,7 +4,7 @@ import type { Settings } from "../SqsOptions.ts"
 import * as Limits from "./limits.ts"
 
 /** Returns the capabilities for these settings. */
-export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({
+export const make = ({ fifoRetry, visibilityTimeout }: Settings): Capabilities.Capabilities => ({
   broker: "sqs",
   retryDelay: {
     native: Limits.hide,
@@ -32,5 +32,10 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities
   counts: { ready: true, inFlight: true, delayed: true },
   tellsMissing: true,
   exactCounts: false,
-  uncountedBrowse: false
+  uncountedBrowse: false,
+  // Of FIFO queues: a publish to another one refuses keys.
+  keyedOrder: fifoRetry === "block",
+  ...(fifoRetry === "block"
+    ? undefined
+    : { keyedOrderObstacle: 'with fifoRetry "resend", a retry moves behind the later messages of its key' })
 })

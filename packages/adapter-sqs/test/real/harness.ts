@@ -133,12 +133,15 @@ export const layer = (target: Target) =>
         if (url === undefined) return []
         const letters: Array<Message> = []
         for (let some = await receive(url); some.length > 0; some = await receive(url)) letters.push(...some)
-        for (const { Body, MessageAttributes, ReceiptHandle } of letters) {
-          await sqs.sendMessage({ QueueUrl: url, MessageBody: Body, MessageAttributes })
+        for (const { Attributes, Body, MessageAttributes, ReceiptHandle } of letters) {
+          const group = Attributes?.MessageGroupId
+          const fifo = group && { MessageGroupId: group, MessageDeduplicationId: randomUUID() }
+          await sqs.sendMessage({ QueueUrl: url, MessageBody: Body, MessageAttributes, ...fifo })
           await sqs.deleteMessage({ QueueUrl: url, ReceiptHandle })
         }
         return letters.map((letter) => ({
           ...toDelivery(letter, { uncounted: 0, before: 0, now: Date.now() }),
+          place: { key: letter.Attributes?.MessageGroupId ?? "" },
           receipt: undefined
         }))
       }
@@ -146,8 +149,10 @@ export const layer = (target: Target) =>
         name: target.name,
         uniqueQueue: (base) =>
           Effect.promise(async () => {
-            const name = `${prefix}-${base.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 40)}-${++queues}`
-            await sqs.createQueue({ QueueName: name })
+            const isFifo = base === "keys"
+            const fifo = isFifo ? ".fifo" : ""
+            const name = `${prefix}-${base.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 40)}-${++queues}${fifo}`
+            await sqs.createQueue({ QueueName: name, ...(isFifo ? { Attributes: { FifoQueue: "true" } } : {}) })
             await sleep(target.createTime)
             return name
           }),

@@ -1,4 +1,5 @@
 /** Deliveries: each time the broker hands a message to a consumer, the adapter passes a delivery to the core. */
+import type { Place } from "./Lane.ts"
 import type { Headers, Native } from "./Message.ts"
 import type { ErrorSummary, Metadata } from "./Metadata.ts"
 
@@ -39,6 +40,8 @@ export interface Delivery {
    * redelivered whenever an earlier one is. Default: no group.
    */
   readonly group?: string | undefined
+  /** The message's place in the order of its key. Copies get it from here. Default: the message has no key. */
+  readonly place?: Place | undefined
   /**
    * Why the adapter could not read the message. The message is then dead-lettered as undecodable, with this error and
    * the bytes of `body`; no handler sees it. An adapter MUST set `unreadable` instead of throwing: a thrown error would

@@ -25,6 +25,8 @@ export interface Message<A> {
    * After a crash it may be too high, because deliveries that reached no handler also count.
    */
   readonly attempts: number
+  /** The key whose messages the broker delivers in order. Default: none. */
+  readonly key?: string | undefined
   /** The broker's own facts of this delivery, frozen. Default: none. */
   readonly native: Native
 }

@@ -6,6 +6,7 @@
  */
 import type { Delay } from "./Delay.ts"
 import type { Delivery } from "./Delivery.ts"
+import * as Lane from "./Lane.ts"
 import type { Headers, Native } from "./Message.ts"
 import * as Metadata from "./Metadata.ts"
 import type { Settlement } from "./Settlement.ts"
@@ -24,6 +25,8 @@ export interface Outgoing {
   /** The time from now before which the message must not be delivered, in milliseconds. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
+  /** The message's place in the order of its key. Default: the message has no key. */
+  readonly place?: Lane.Place | undefined
   /**
    * Whether a missing queue may be created. If `false`, the publish fails with `QueueMissing` or `Unroutable`, even if the
    * queue was deleted since it was last used. Default: true.
@@ -42,6 +45,7 @@ export const make = (
     readonly headers: Headers
     readonly delay: Delay
     readonly native?: Native | undefined
+    readonly key?: string | undefined
   },
   now: number
 ): Outgoing => ({
@@ -49,20 +53,23 @@ export const make = (
   body: message.body,
   headers: message.headers,
   native: message.native,
+  place: message.key === undefined ? undefined : { key: message.key, queue: message.queue },
   delay: message.delay,
   metadata: Metadata.make(message.id, now, dueAt(message.delay, now))
 })
 
-const copy = (
-  delivery: Pick<Delivery, "body" | "headers" | "metadata">,
-  queue: string,
-  delay: Delay,
-  metadata: Metadata.Metadata,
-  cut?: Metadata.Truncation
-): Outgoing => ({
+/** The parts of a delivery that its copies have. */
+type Original = Pick<Delivery, "body" | "headers" | "metadata" | "place">
+
+interface Copy extends Pick<Outgoing, "queue" | "delay" | "metadata" | "place"> {
+  readonly cut?: Metadata.Truncation | undefined
+}
+
+const copy = ({ body, headers }: Original, { cut, delay, metadata, place, queue }: Copy): Outgoing => ({
   queue,
-  body: delivery.body,
-  headers: delivery.headers,
+  body,
+  headers,
+  ...(place === undefined ? undefined : { place }),
   delay,
   metadata: Metadata.reduce(metadata, cut)
 })
@@ -81,22 +88,22 @@ const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
 /** Makes the copy for a retry, if the broker cannot delay the original. The attempt counts. `now` is in epoch ms. */
 export const retry = (
   delivery: Delivery,
-  settlement: Extract<Settlement, { _tag: "Retry" }>,
+  { cut, delay, ...settlement }: Extract<Settlement, { _tag: "Retry" }>,
   queue: string,
   now: number
 ): Outgoing =>
-  copy(
-    delivery,
+  copy(delivery, {
     queue,
-    settlement.delay,
-    {
+    delay,
+    cut,
+    place: delivery.place,
+    metadata: {
       ...metadataAt(queue, delivery),
       attempts: delivery.attempts,
-      notBefore: dueAt(settlement.delay, now),
-      history: historyAfter(delivery, settlement, now)
-    },
-    settlement.cut
-  )
+      notBefore: dueAt(delay, now),
+      history: historyAfter(delivery, { ...settlement, delay }, now)
+    }
+  })
 
 /** Returns the history of a delivery with its failed attempt. `now` is in epoch milliseconds. */
 export const historyAfter = (
@@ -117,30 +124,38 @@ export const historyAfter = (
  */
 export const hop = (
   delivery: Delivery,
-  settlement: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,
+  { cut, delay }: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,
   queue: string,
   now: number
 ): Outgoing =>
-  copy(
-    delivery,
+  copy(delivery, {
     queue,
-    settlement.delay,
-    { ...metadataAt(queue, delivery), attempts: delivery.attempts - 1, notBefore: dueAt(settlement.delay, now) },
-    settlement.cut
-  )
+    delay,
+    cut,
+    place: delivery.place,
+    metadata: {
+      ...metadataAt(queue, delivery),
+      attempts: delivery.attempts - 1,
+      notBefore: dueAt(delay, now)
+    }
+  })
 
-/** Makes the dead letter of a delivery from the queue `origin`. `now` is in epoch milliseconds. */
+/**
+ * Makes the dead letter of a delivery from the queue `origin`. A parked letter keeps its place among the messages of its key.
+ * `now` is in epoch milliseconds.
+ */
 export const deadLetter = (
   delivery: Delivery,
-  settlement: Extract<Settlement, { _tag: "DeadLetter" }>,
+  { cut, error, parks, queue, reason }: Extract<Settlement, { _tag: "DeadLetter" }>,
   origin: string,
   now: number
 ): Outgoing =>
-  copy(
-    delivery,
-    settlement.queue,
-    0,
-    {
+  copy(delivery, {
+    queue,
+    delay: 0,
+    cut,
+    place: parks === true ? delivery.place : Lane.left(delivery.place),
+    metadata: {
       ...metadataAt(origin, delivery),
       // The dead letter has no deliveries in its new queue yet; `deadLetter` has its former attempts.
       attempts: 0,
@@ -148,28 +163,32 @@ export const deadLetter = (
       deadLetter: {
         queue: origin,
         attempts: delivery.attempts,
-        reason: settlement.reason,
+        reason,
         at: now,
-        error: Metadata.truncateError(settlement.error)
+        error: Metadata.truncateError(error)
       }
-    },
-    settlement.cut
-  )
+    }
+  })
 
 /**
- * Makes the copy of a redriven dead letter: attempts restart, `redrives` grows, history stays. `operation` names the
- * redrive.
+ * Makes the copy of a redriven dead letter: attempts restart, `redrives` grows, history stays. Among the messages of its key, the
+ * copy has the letter's place. `operation` names the redrive.
  */
-export const redrive = (
-  delivery: Pick<Delivery, "body" | "headers" | "metadata">,
-  queue: string,
-  operation?: string
-): Outgoing =>
-  copy(delivery, queue, 0, {
-    ...delivery.metadata,
-    ...(operation === undefined ? {} : { operation }),
-    attempts: 0,
-    notBefore: 0,
-    redrives: delivery.metadata.redrives + 1,
-    deadLetter: undefined
+export const redrive = (letter: Original, queue: string, operation?: string): Outgoing =>
+  copy(letter, {
+    queue,
+    delay: 0,
+    place: Lane.entered(letter.place, queue),
+    metadata: {
+      ...letter.metadata,
+      ...(operation === undefined ? {} : { operation }),
+      attempts: 0,
+      notBefore: 0,
+      redrives: letter.metadata.redrives + 1,
+      deadLetter: undefined
+    }
   })
+
+/** Makes the copy of a dead letter that is moved to another queue unchanged. A parked letter keeps its place. */
+export const move = (letter: Original, queue: string): Outgoing =>
+  copy(letter, { queue, delay: 0, place: letter.place, metadata: letter.metadata })

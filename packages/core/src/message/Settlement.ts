@@ -11,7 +11,8 @@ import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
  * - `Ack`: removes the message; it is done.
  * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts. `error` is the error of the
  *   attempt.
- * - `DeadLetter`: copies the message to `queue`, and only then removes the original.
+ * - `DeadLetter`: copies the message to `queue`, and only then removes the original. `parks`: the letter keeps its place, so it
+ *   holds up the later messages of its key.
  * - `Drop`: removes the message without a trace in the broker; only if the policy or the error requires it.
  * - `Release`: returns the message unchanged to its queue, for delivery after `delay`: at shutdown, or if the message
  *   was delivered too early. If the broker supports it, the attempt does not count. `isBegun`: a handler has begun the
@@ -30,6 +31,7 @@ export type Settlement =
       readonly reason: Reason
       readonly queue: string
       readonly error: ErrorSummary
+      readonly parks?: true | undefined
       readonly cut?: Truncation | undefined
     }
   | { readonly _tag: "Drop"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary }
@@ -46,12 +48,13 @@ export const Ack: Settlement = { _tag: "Ack" }
 /** Delivers the message again after `delay` milliseconds. `error` is the error of the attempt, if the attempt failed. */
 export const Retry = (delay: Delay, error?: ErrorSummary): Settlement => ({ _tag: "Retry", delay, error })
 
-/** Moves the message to a dead-letter queue. */
-export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary): Settlement => ({
+/** Moves the message to a dead-letter queue. `parks`: the letter holds up the later messages of its key. */
+export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary, parks = false): Settlement => ({
   _tag: "DeadLetter",
   reason,
   queue,
-  error
+  error,
+  ...(parks ? { parks } : undefined)
 })
 
 /** Removes a message without a dead letter. */

@@ -33,6 +33,8 @@ export interface RetryPolicy {
   readonly backoff: Backoff.Backoff | undefined
   readonly classify: Classifier.Classifier
   readonly deadLetter: DeadLetterRouting.DeadLetterRouting
+  /** Whether a dead letter holds up the later messages of its key. */
+  readonly afterDeadLetter: "continue" | "park"
 }
 
 /** The limit of attempts: either `maxRetries` or `maxAttempts`. */
@@ -78,6 +80,11 @@ export type Options = Limit & {
    * `<queue>.dlq`.
    */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
+  /**
+   * The next message after a dead letter with a key: `"continue"` delivers the following one of the key, `"park"` holds up the key until
+   * the letter is redriven or removed. A message that is dropped holds up none. Default: `"continue"`.
+   */
+  readonly afterDeadLetter?: "continue" | "park" | undefined
 }
 
 const limit = (min: number): OptionKind.OptionKind => ({
@@ -110,7 +117,8 @@ const kinds: OptionNames.Of<Options> = {
     }
   },
   classify: true,
-  deadLetter: true
+  deadLetter: true,
+  afterDeadLetter: OptionKind.oneOf(["continue", "park"])
 }
 
 /** The default of `maxRetries`, if `maxAttempts` is not given either. */
@@ -149,7 +157,8 @@ export const make = (options: Options = {}): RetryPolicy => {
     immediate,
     backoff,
     classify: Classifier.make(options.classify),
-    deadLetter: DeadLetterRouting.make(options.deadLetter)
+    deadLetter: DeadLetterRouting.make(options.deadLetter),
+    afterDeadLetter: options.afterDeadLetter ?? "continue"
   }
 }
 
@@ -225,7 +234,8 @@ export const giveUp = (
 ): Settlement.Settlement => {
   const target = deadLetterQueue(policy, queue, reason)
   const safe = kept(policy, thrown)
-  return target === undefined ? Settlement.Drop(reason, safe) : Settlement.DeadLetter(reason, target, safe)
+  if (target === undefined) return Settlement.Drop(reason, safe)
+  return Settlement.DeadLetter(reason, target, safe, policy.afterDeadLetter === "park")
 }
 
 /** Copies the error as plain data, because a settlement may wait for long. */

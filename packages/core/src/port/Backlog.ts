@@ -23,10 +23,13 @@ export interface Due {
 }
 
 /** The figures of a backlog. */
-export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered" | "oldest" | "consumers"
+export type Field = "ready" | "inFlight" | "delayed" | "blocked" | "backoff" | "undelivered" | "oldest" | "consumers"
 
 /** The waiting messages of a queue. A figure that the broker cannot report is `undefined`; see `remarks`. */
-export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isMissing" | "isPaused" | "missing"> {
+export interface Backlog extends Pick<
+  Counts,
+  "ready" | "inFlight" | "delayed" | "blocked" | "isMissing" | "isPaused" | "missing"
+> {
   /** The delayed messages by due time, soonest first, without empty groups. */
   readonly backoff: ReadonlyArray<Due> | undefined
   /** Messages that the broker keeps because their queue was missing when they were due; 0 on brokers that keep none. */
@@ -54,11 +57,11 @@ export interface Teller {
 export const of = ({ admin }: Teller, request: Request): Effect.Effect<Backlog, BrokerError> =>
   admin.backlog?.(request) ?? Effect.map(admin.counts(request.queue), ofCounts)
 
-const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Counts): Backlog => {
+const ofCounts = ({ blocked, delayed, inFlight, isMissing, isPaused, missing, ready }: Counts): Backlog => {
   const counts = { ready, inFlight, delayed, backoff: undefined, undelivered: undefined, oldest: undefined }
   const all = { ...counts, consumers: undefined }
   const unknown = Object.entries(all).flatMap(([field, number]) => (number === undefined ? [[field, notReported]] : []))
-  return { ...all, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
+  return { ...all, blocked, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
 }
 
 /**

@@ -85,6 +85,15 @@ export interface Capabilities {
   /** Whether messages can be acked and published in a transaction of the broker's database. Default: false. */
   readonly transactions?: boolean | undefined
   /**
+   * Whether messages of a queue with the same key are delivered one at a time, in the order of their sends, also through retries.
+   * Default: false, and sends with a key are refused.
+   */
+  readonly keyedOrder?: boolean | undefined
+  /** Why the broker does not keep the order of keys: a sentence without a full stop. Default: none is given. */
+  readonly keyedOrderObstacle?: string | undefined
+  /** Whether a dead letter can hold up the later messages of its key until it is redriven or removed. Default: false. */
+  readonly parkedKeys?: boolean | undefined
+  /**
    * Whether the transactions are those of another database, whose inbox records the messages. A message whose transaction was
    * committed can then be delivered again, and is acked without an effect. Default: false.
    */

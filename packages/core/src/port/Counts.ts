@@ -9,6 +9,8 @@ export interface Counts {
   readonly inFlight: number | undefined
   /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
+  /** Messages that wait for an earlier message of their key; `undefined` if there are none, or the broker cannot report it. */
+  readonly blocked?: number | undefined
   /**
    * Whether a consumer or a browser may hold messages, for brokers that report this but not `inFlight`. Default: read
    * `inFlight` instead.

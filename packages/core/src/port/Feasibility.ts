@@ -86,6 +86,12 @@ const lease = (timeout: number, { lease }: Capabilities): Support => {
   }
 }
 
+const parking: Support = {
+  _tag: "Impossible",
+  why: "the broker cannot hold up the messages of a key after a dead letter",
+  remedy: 'Set afterDeadLetter to "continue", or use SQLite'
+}
+
 const ownDeadLetters = (queue: string): Finding => ({
   field: "retry.deadLetter",
   support: {
@@ -122,6 +128,9 @@ export const check = (
   const findings: Array<Finding> = []
   if (queue !== undefined && deadLetterQueues(requirements.retry, queue).includes(queue))
     findings.push(ownDeadLetters(queue))
+  if (requirements.retry.afterDeadLetter === "park") {
+    findings.push({ field: "retry.afterDeadLetter", support: capabilities.parkedKeys === true ? Exact : parking })
+  }
   if (backoff !== undefined) {
     findings.push({
       field: "retry.backoff",

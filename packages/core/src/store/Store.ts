@@ -131,6 +131,7 @@ interface Shared extends Pick<Inbox.Dependencies, "inbox" | "onUse"> {
 const sharing = ({ inbox, onUse, outbox, publishWithin, store }: Shared) => {
   const beside = (broker: Service): Service => {
     const name = broker.capabilities.broker
+    const waiting = { broker: name, outbox }
     const joined: Service = {
       ...broker,
       store,
@@ -138,11 +139,13 @@ const sharing = ({ inbox, onUse, outbox, publishWithin, store }: Shared) => {
       beside,
       capabilities: { ...broker.capabilities, transactions: true, inbox: true },
       publishWithin: (transaction, messages) => {
-        const refused = messages.map((message) => Outbox.refusal(message, name)).find((error) => error !== undefined)
+        const refused = messages
+          .map((message) => Outbox.refusal(message, waiting, store.capabilities))
+          .find((error) => error !== undefined)
         if (refused !== undefined) return Effect.fail(refused)
         return publishWithin(
           transaction,
-          messages.map((message) => Outbox.toOutbox(message, { broker: name, outbox }))
+          messages.map((message) => Outbox.toOutbox(message, waiting))
         )
       },
       subscribe: (options) =>

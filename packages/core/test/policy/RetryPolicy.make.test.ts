@@ -123,7 +123,8 @@ describe("make", () => {
       immediate: 0,
       backoff: undefined,
       classify: { permanent: [], drop: [], uncounted: [], with: undefined },
-      deadLetter: { queue: undefined, discard: false, routes: {}, redact: undefined }
+      deadLetter: { queue: undefined, discard: false, routes: {}, redact: undefined },
+      afterDeadLetter: "continue"
     }))
 
   it("takes undefined for not given", () =>

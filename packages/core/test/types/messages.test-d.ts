@@ -16,6 +16,7 @@ interface ReadOnlyMessage {
   readonly headers: Readonly<Record<string, string>>
   readonly timestamp: number
   readonly attempts: number
+  readonly key?: string | undefined
   readonly native: Readonly<Record<string, unknown>>
 }
 

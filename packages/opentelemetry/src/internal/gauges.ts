@@ -68,8 +68,8 @@ export const make = (meter: Meter): Gauges => {
       (first ?? last).counts.pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none))
     )
     if (Option.isNone(counts)) return
-    const { delayed, inFlight: taken, ready } = counts.value
-    for (const [state, count] of Object.entries({ ready, delayed, in_flight: taken })) {
+    const { blocked, delayed, inFlight: taken, ready } = counts.value
+    for (const [state, count] of Object.entries({ ready, delayed, in_flight: taken, blocked })) {
       if (count !== undefined) result.observe(backlog, count, { ...where, [Attributes.state]: state })
     }
   }

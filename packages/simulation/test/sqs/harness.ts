@@ -74,6 +74,7 @@ const letterOf = ({ content, sent }: Message): Delivery.Delivery => {
     },
     attempts: metadata.attempts + 1,
     metadata,
+    ...(content.group === undefined ? undefined : { place: { key: content.group } }),
     receipt: undefined
   }
 }
@@ -135,8 +136,9 @@ export const layer = (adapter: Adapter = { SqsBroker }, settings: Server.Options
         name: "sqs",
         uniqueQueue: (base) =>
           Effect.suspend(() => {
-            const name = unique(base)
-            return Effect.as(create(name), name)
+            const isFifo = base === "keys"
+            const name = `${unique(base)}${isFifo ? ".fifo" : ""}`
+            return Effect.as(create(name, isFifo ? { FifoQueue: "true" } : {}), name)
           }),
         publishRaw: (queue, body, headers) =>
           Effect.suspend(() => {

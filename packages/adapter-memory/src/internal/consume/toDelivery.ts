@@ -9,6 +9,7 @@ export const toDelivery = (message: StoredMessage, deliveries: number, receipt?:
   attempts: message.metadata.attempts + deliveries,
   metadata: message.metadata,
   redelivered: deliveries > 1,
+  ...(message.place === undefined ? undefined : { place: message.place }),
   receipt
 })
 

@@ -8,11 +8,12 @@ import { type Dependencies, open } from "./browse.ts"
 const hiding = "the imitated capabilities exclude it"
 
 const count = ({ counts }: Capabilities.Capabilities, queue: Queue | undefined) => {
-  const [ready, delayed] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0]
+  const [ready, delayed, blocked] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0, queue?.behind.size ?? 0]
   return {
     ready: counts.ready ? ready : undefined,
-    inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed : undefined,
+    inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed - blocked : undefined,
     delayed: counts.delayed ? delayed : undefined,
+    ...(blocked === 0 ? undefined : { blocked }),
     ...(queue === undefined ? { isMissing: true } : {})
   }
 }

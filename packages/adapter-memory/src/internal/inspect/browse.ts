@@ -35,12 +35,18 @@ function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefi
 }
 
 /** Returns a copy of a message, because operators may change it. */
-const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.BrowsedMessage => {
+const show = (
+  consumer: Consumer,
+  message: StoredMessage,
+  due: number | undefined,
+  blocks: number | undefined
+): Broker.BrowsedMessage => {
   const receipt = new Receipt(consumer, message, 0)
   receipt.expiry = message.timer
   consumer.receipts.add(receipt)
-  const { body, metadata, ...rest } = nextDelivery(message)
-  return { delivery: { ...rest, body: new Uint8Array(body), metadata: structuredClone(metadata), receipt }, due }
+  const { body, metadata, place, ...rest } = nextDelivery(message)
+  const copy = { ...rest, body: new Uint8Array(body), metadata: structuredClone(metadata), receipt }
+  return { delivery: place === undefined ? copy : { ...copy, place: { ...place, blocks } }, due }
 }
 
 /** Opens a browser that lasts as long as its scope. */
@@ -74,7 +80,8 @@ export const open = (
     while (page.length < count && consumer.receipts.size() < limit) {
       const message = isReady ? queue.ready.take() : delayed.next().value
       if (message === undefined) break
-      page.push(show(consumer, message, isReady ? undefined : now() + message.due - elapsed()))
+      const due = isReady ? undefined : now() + message.due - elapsed()
+      page.push(show(consumer, message, due, queues.blocks(message)))
       if (isReady) message.deliveries++
     }
     isWhole = !isReady || queue.ready.size() === 0

@@ -53,13 +53,14 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
 /** Returns a message to store. `now` is in milliseconds since the epoch. */
-const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): StoredMessage => ({
+const stored = ({ body, headers, metadata, place }: Outgoing.Outgoing, now: number): StoredMessage => ({
   body,
   headers,
   metadata: Metadata.setBack(metadata, now),
   deliveries: 0,
   due: 0,
   timer: undefined,
+  place,
   position: 0,
   next: undefined
 })
@@ -80,9 +81,7 @@ export const make = (dependencies: Dependencies): Publisher => {
   }
 
   const add = (queue: Queue, outgoing: Outgoing.Outgoing): void => {
-    queue.held++
-    const message = stored(outgoing, now())
-    queues.enqueue(queue, message, delays.round(outgoing.delay))
+    queues.add(queue, stored(outgoing, now()), delays.round(outgoing.delay))
     pump(queue)
   }
 

@@ -47,6 +47,7 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
     const { queue } = receipt.consumer
     dispatch.end(receipt)
     queue.held--
+    if (receipt.message.place !== undefined) queues.makeWay(receipt.message)
     publisher.admit?.(queue)
   }
 

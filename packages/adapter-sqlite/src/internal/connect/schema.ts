@@ -9,12 +9,42 @@ import { errors } from "../toBrokerError.ts"
  */
 export const free = 2 ** 47 - 1
 
+/** The value of `leased` of a message that waits for an earlier message of its key. It takes as many bytes, too. */
+export const blocked = free - 1
+
 /** The least and the largest token. All take as many bytes, too. */
 export const tokens = { least: 2 ** 24, most: 2 ** 31 - 1 }
 
 /** Conditions of a row. Those of the indices are the same, so that SQLite uses them. */
 export const isFree = `leased = ${free}`
-export const isLeased = `leased < ${free}`
+export const isBlocked = `leased = ${blocked}`
+export const isLeased = `leased < ${blocked}`
+
+/**
+ * The order of messages with a key, as triggers, so it holds for every program that writes to the file. Of each lane and key, one
+ * message is free or leased, and the others are blocked.
+ *
+ * - The row of another program has no metadata, and only a `key`: its lane is that of its queue.
+ * - A row that enters a lane is blocked if the lane has another of its key.
+ * - A row that leaves its lane, because it is deleted or has no lane any more, frees the next one.
+ */
+const order = (() => {
+  const block = `UPDATE requeue_message SET leased = ${blocked} WHERE seq = NEW.seq AND EXISTS (
+       SELECT 1 FROM requeue_message WHERE lane = NEW.lane AND key = NEW.key AND seq <> NEW.seq)`
+  const freeNext = `UPDATE requeue_message SET leased = ${free} WHERE seq = (
+       SELECT seq FROM requeue_message WHERE lane = OLD.lane AND key = OLD.key ORDER BY coalesce(position, seq), seq LIMIT 1)`
+  const after = (name: string, event: string, condition: string, action: string): string =>
+    `CREATE TRIGGER requeue_${name} AFTER ${event} ON requeue_message WHEN ${condition} BEGIN ${action}; END;`
+  const setLane = "UPDATE requeue_message SET lane = NEW.queue WHERE seq = NEW.seq"
+  const wasFirst = `OLD.lane IS NOT NULL AND OLD.leased <> ${blocked}`
+  return [
+    after("foreign", "INSERT", "NEW.key IS NOT NULL AND NEW.lane IS NULL AND NEW.metadata IS NULL", setLane),
+    after("inserted", "INSERT", "NEW.lane IS NOT NULL", block),
+    after("entered", "UPDATE OF lane", "OLD.lane IS NULL AND NEW.lane IS NOT NULL", block),
+    after("deleted", "DELETE", wasFirst, freeNext),
+    after("left", "UPDATE OF lane", `${wasFirst} AND NEW.lane IS NULL`, freeNext)
+  ].join("\n")
+})()
 
 /**
  * The steps from each version to the next; a file's version is the number of steps that it has. Only add steps.
@@ -23,6 +53,8 @@ export const isLeased = `leased < ${free}`
  * - `leased`: when the lease of its delivery ends; `free`: it is in no consumer's hands.
  * - `token`: differs for each lease, also after a backup was restored. A settlement with another one does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ * - `key`: NULL: none. `lane`: the queue in whose order the message has its place; NULL: in none, as most dead letters.
+ * - `position`: in its lane; NULL: `seq`. The copy of a dead letter has that of its original.
  * - `requeue_inbox`: the messages of other brokers that a transaction has done, and when.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
@@ -43,14 +75,21 @@ export const steps: ReadonlyArray<string> = [
      CHECK (min(at, leased, token, deliveries) >= 0 AND max(seq, at, leased, token, deliveries) < 9007199254740991)
    ) STRICT;
    CREATE INDEX requeue_ready ON requeue_message (queue, at, seq) WHERE ${isFree};
-   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};`,
+   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE leased < ${free};`,
   `CREATE TABLE requeue_inbox (
      queue TEXT NOT NULL,
      id TEXT NOT NULL,
      at INTEGER NOT NULL,
      PRIMARY KEY (queue, id)
    ) WITHOUT ROWID, STRICT;
-   CREATE INDEX requeue_inbox_at ON requeue_inbox (at);`
+   CREATE INDEX requeue_inbox_at ON requeue_inbox (at);`,
+  `ALTER TABLE requeue_message ADD COLUMN key TEXT;
+   ALTER TABLE requeue_message ADD COLUMN lane TEXT;
+   ALTER TABLE requeue_message ADD COLUMN position INTEGER CHECK (position BETWEEN 0 AND 9007199254740990);
+   CREATE INDEX requeue_lane ON requeue_message (lane, key, coalesce(position, seq)) WHERE lane IS NOT NULL;
+   DROP INDEX requeue_leased;
+   CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};
+   ${order}`
 ]
 
 /** Returns the version of a file; 0: it has no tables of Requeue. */

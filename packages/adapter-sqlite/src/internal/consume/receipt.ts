@@ -6,6 +6,8 @@ import type { Store } from "../connect/store.ts"
 export interface Receipt extends SqlMessage.Handle {
   /** Names the copy, see `identify`: a retry is another copy of the same row. */
   readonly copy: string
+  /** The queue whose next message of the key this one holds up. */
+  readonly lane: string | undefined
   /** When its lease ends, in epoch milliseconds. */
   until: number
 }
@@ -21,7 +23,7 @@ export const deliver = (
   const delivery = SqlMessage.toDelivery(row, "sqlite")
   const { seq, token } = row
   const copy = `${generation()}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, copy, until } }
+  return { ...delivery, receipt: { seq, token, copy, lane: row.lane ?? undefined, until } }
 }
 
 /** Names a delivered copy. */

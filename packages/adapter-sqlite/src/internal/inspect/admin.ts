@@ -39,7 +39,11 @@ const purge = (queue: string, store: Store): Effect.Effect<number, BrokerError.B
       run: (connection) => {
         removed = Rows.purge(connection, queue, store.now(), maxPurge)
       },
-      end: (error) => resume(error === undefined ? Effect.succeed(removed) : Effect.fail(error))
+      end: (error) => {
+        // A parked letter may have held up the messages of any queue.
+        store.wake()
+        resume(error === undefined ? Effect.succeed(removed) : Effect.fail(error))
+      }
     })
   })
   return Effect.flatMap(some, (removed) =>

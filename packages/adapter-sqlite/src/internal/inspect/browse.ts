@@ -12,12 +12,15 @@ import { errors } from "../toBrokerError.ts"
 /** The most messages of one transaction. */
 const maxChunk = 250
 
-/** Returns what runs a call for each message in transactions of bounded size, and returns those for which it returned `false`. */
+/**
+ * Returns what runs a call for each message in transactions of bounded size, and returns those for which it returned `false`. Then it
+ * wakes the consumers of their lanes.
+ */
 const changing =
   (
     operation: string,
     queue: string,
-    { add }: Store,
+    { add, wake }: Store,
     call: (connection: Connection, receipt: Receipt) => boolean
   ): SqlBrowser.Ready<Receipt>["remove"] =>
   (receipts) => {
@@ -34,7 +37,10 @@ const changing =
           run: (connection) => {
             failed = chunk.filter((receipt) => !call(connection, receipt))
           },
-          end: (error) => resume(error === undefined ? Effect.succeed(failed) : Effect.fail(error))
+          end: (error) => {
+            for (const lane of new Set(chunk.map(({ lane }) => lane))) if (lane !== undefined) wake(lane)
+            resume(error === undefined ? Effect.succeed(failed) : Effect.fail(error))
+          }
         })
       })
     return Effect.map(Effect.forEach(chunks, refused), (all) => all.flat())
@@ -54,7 +60,7 @@ const claim =
         run: (connection) => {
           const time = now()
           const options = { queue, now: time, until: leaseEnd(), token: nextToken(), limit, counts: false }
-          rows = Rows.claim(connection, options)
+          rows = Rows.claim(connection, options).map((row) => ({ ...row, blocks: Rows.blocks(connection, row) }))
           isWhole = Rows.count(connection, queue, time).ready === 0
         },
         end: (error) => resume(error === undefined ? Effect.succeed(hold(rows, isWhole)) : Effect.fail(error))

@@ -41,15 +41,8 @@ export const publishWithin = (
       const now = store.now()
       const rows = chunk.map((message) => SqlMessage.toRow(message, now))
       yield* run(
-        `INSERT INTO requeue_message (queue, at, metadata, headers, body)
-         VALUES ${placeholders(rows, "(?, ?, ?, ?, ?)")} RETURNING seq`,
-        rows.flatMap(({ body, delay, headers, metadata, queue }) => [
-          queue,
-          Rows.dueAt(now, delay),
-          metadata,
-          headers,
-          body
-        ])
+        `${Rows.into}${placeholders(rows, Rows.placeholders)} RETURNING seq`,
+        rows.flatMap((row) => Rows.valuesOf(row, now))
       )
     }
   })

@@ -33,9 +33,11 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
   const lost = errors.leaseLost({ operation: "settle", queue })
   const waiting = (): Waiting => ({ _tag: "Waiting", since: timers.now() })
 
-  /** The queue that gets the message. */
-  const targetOf = (command: SqlCommand.Command): string | undefined =>
-    ({ Remove: undefined, GiveBack: queue, Replace: command._tag === "Replace" ? command.queue : queue })[command._tag]
+  /** The queues that get the message, or the next one of its key. */
+  const targetsOf = ({ lane }: Receipt, command: SqlCommand.Command): ReadonlyArray<string | undefined> => [
+    { Remove: undefined, GiveBack: queue, Replace: command._tag === "Replace" ? command.queue : queue }[command._tag],
+    lane
+  ]
 
   const carryOutAll = (claims: ReadonlyArray<Settling.Claim<Waiting>>, done: Settling.Done<Waiting>): void => {
     /** The commands of the deliveries that still had their messages. */
@@ -63,7 +65,8 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
           done(claim, error ?? (commands.has(claim) ? undefined : lost))
         }
         if (error !== undefined) return
-        for (const each of new Set([...commands.values()].map(targetOf))) {
+        const targets = [...commands].flatMap(([{ delivery }, command]) => targetsOf(receiptOf(delivery), command))
+        for (const each of new Set(targets)) {
           if (each !== undefined) store.wake(each)
         }
       }

@@ -1,7 +1,8 @@
 /** Deliveries for the core, from a message and what this process knows about it. */
-import type { Delivery, Message as Core } from "@requeue/core/port"
+import type { Delivery, Lane, Message as Core } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { told } from "../native.ts"
+import * as Wire from "../wire.ts"
 import type { Receipt } from "./receipt.ts"
 import { type Context, toDelivery } from "./toDelivery.ts"
 
@@ -15,6 +16,7 @@ class Arrived implements Delivery.Delivery {
   readonly metadata: Delivery.Delivery["metadata"]
   readonly unreadable: Delivery.Delivery["unreadable"]
   readonly group: string | undefined
+  readonly place: Lane.Place | undefined
   readonly receipt: Pick<Receipt, "messageId"> | undefined
   readonly #message: Message
   constructor(message: Message, context: Context, group: string | undefined, receipt: Arrived["receipt"]) {
@@ -25,6 +27,7 @@ class Arrived implements Delivery.Delivery {
     this.metadata = metadata
     this.unreadable = unreadable
     this.group = group
+    this.place = group === undefined || group === Wire.defaultGroup ? undefined : { key: group }
     this.receipt = receipt
     this.#message = message
   }

@@ -42,7 +42,10 @@ export const toPublication = (
   const asked = Native.nativeOptions.of(native)
   if (asked instanceof RangeError) return refuse(queue, "Unsupported", asked.message)
   const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
-  const { deduplication, group, trace } = fields
+  const { deduplication, trace } = fields
+  const { key = fields.group } = outgoing.place ?? {}
+  const keyless = isFirst(metadata) ? refusalOf(outgoing, fifo) : undefined
+  if (keyless !== undefined) return Result.fail(keyless)
   const illegal = isFirst(metadata) && original === undefined ? fields.illegal : undefined
   if (illegal !== undefined) {
     return refuse(
@@ -69,12 +72,12 @@ export const toPublication = (
     ...(delay > 0 && !fifo ? { DelaySeconds: Math.ceil(Math.min(delay, Limits.sendDelay) / 1000) } : {}),
     ...(fifo
       ? {
-          MessageGroupId: group ?? Wire.defaultGroup,
+          MessageGroupId: key ?? Wire.defaultGroup,
           MessageDeduplicationId: deduplicationId(outgoing, deduplication, source)
         }
-      : group === undefined
+      : key === undefined
         ? {}
-        : { MessageGroupId: group }),
+        : { MessageGroupId: key }),
     ...(trace === undefined ? {} : { MessageSystemAttributes: { AWSTraceHeader: text(trace) } })
   }
   const size = sizeOf(entry)
@@ -87,6 +90,14 @@ export const toPublication = (
     )
   }
   return Result.succeed({ entry, size })
+}
+
+/** Returns why SQS does not keep the order of the key of a message. */
+const refusalOf = ({ place, queue }: Outgoing.Outgoing, fifo: boolean): BrokerError.BrokerError | undefined => {
+  if (place === undefined) return undefined
+  const refuse = (keyedOrderObstacle: string) => BrokerError.withoutKeys({ broker: "sqs", keyedOrderObstacle }, queue)
+  if (!fifo) return refuse("the queue is not FIFO, because its name does not end in .fifo")
+  return Wire.isLegalId(place.key) ? undefined : refuse("a key has 1 to 128 letters, digits and punctuation marks")
 }
 
 /** Whether a message is published for the first time. */

@@ -98,7 +98,10 @@ const write = (visit: Visit, broker: string, view: QueueView, id: string): Html 
     <th scope="row" class="wrap">
       <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
       html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
-      html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
+      html` <span class="alarm">paused</span>`}${status?.blocked !== undefined &&
+      html` <span class="soft"
+        >${Format.count(status.blocked)} blocked by earlier messages of their keys</span
+      >`}${several(visit, broker, status?.dead)}
     </th>
     ${columns.map((column) => cell(visit, { broker, queue }, view, column))}
   </tr>`

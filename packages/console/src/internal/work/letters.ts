@@ -9,6 +9,8 @@ export interface Kept {
   /** The id of the letter in addresses, unique in its queue. */
   readonly key: string
   readonly id: string
+  /** The key of the message, and how many messages wait for the letter if it is parked. */
+  readonly keyed: Pick<DeadLetters.DeadLetter, "key" | "blocks">
   readonly headers: Message.Headers
   /** When the letter was published; `undefined` if that is unknown. */
   readonly publishedAt: number | undefined
@@ -78,17 +80,21 @@ const sizeOf = ({ headers, history, id, origin }: Kept): number => {
   return overhead + texts.reduce((sum, text) => sum + 2 * text.length, 0)
 }
 
-const kept = ({ body, headers, history, id, metadata, operation, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
-  key: keyOf({ body, headers, metadata }),
-  id,
-  headers,
-  publishedAt: Metadata.publishedAt(metadata),
-  redrives,
-  operation,
-  history,
-  origin,
-  size: body.length
-})
+const kept = (letter: DeadLetters.DeadLetter): Kept => {
+  const { blocks, body, headers, history, id, key, metadata, operation, origin, redrives } = letter
+  return {
+    key: keyOf({ body, headers, metadata }),
+    id,
+    keyed: { ...(key === undefined ? {} : { key }), ...(blocks === undefined ? {} : { blocks }) },
+    headers,
+    publishedAt: Metadata.publishedAt(metadata),
+    redrives,
+    operation,
+    history,
+    origin,
+    size: body.length
+  }
+}
 
 const nameOf = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
   JSON.stringify([queue, reason, error, pattern])

@@ -115,6 +115,9 @@ export class ReceivedMessage implements Received<unknown> {
     this.#recorder = recorder
     this.#longest = longest
   }
+  get key(): string | undefined {
+    return this.#delivery.place?.key
+  }
   get native(): Native {
     return nativeOf(this.#delivery)
   }

@@ -10,7 +10,8 @@ const names: Readonly<Record<keyof Options, true>> = {
   immediate: true,
   backoff: true,
   classify: true,
-  deadLetter: true
+  deadLetter: true,
+  afterDeadLetter: true
 }
 
 /** Returns how to write each of them inside `retry`. `write` makes the value of `retry` from its options as text. */

@@ -1,7 +1,7 @@
 /** Checks of a message before a send: `send` and `sendBatch` return a RangeError; the others throw the send's error. */
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
-import { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError, withoutKeys } from "../../port/BrokerError.ts"
 import type { Codec } from "../../message/Codec.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -24,6 +24,11 @@ export interface SendOptions {
   readonly headers?: Headers | undefined
   /** The message id. Range: 1 to 200 characters, no control characters. Default: a random UUID. */
   readonly id?: string | undefined
+  /**
+   * Messages of the queue with the same key are handled one at a time, in the order of their sends. A broker that does not keep this
+   * order refuses the message. Range: 1 to 200 characters, no control characters. Default: no order.
+   */
+  readonly key?: string | undefined
   /**
    * Options for one broker, such as `RabbitMqNative.make(...)` or `SqsNative.make(...)`. Other brokers ignore them.
    * Default: none.
@@ -71,7 +76,7 @@ const nativeKind: OptionKind.OptionKind = {
     return name === undefined ? undefined : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
   }
 }
-/** {@link id} checks it, with the message's other errors. */
+/** {@link id} checks it, with the message's other errors, as {@link key} does. */
 const idKind: OptionKind.OptionKind = {
   ...OptionKind.text,
   holds: () => true,
@@ -81,6 +86,7 @@ const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
   id: idKind,
+  key: { ...OptionKind.text, holds: () => true, fits: () => false },
   native: nativeKind
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
@@ -177,6 +183,14 @@ export const id = (queue: string, id: string): string => {
   const problem = problemOf(id)
   if (problem === undefined) return id
   throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave id out for a random UUID" })
+}
+
+/** Throws if a broker does not keep the order of keys, or the key is not valid. */
+export const key = (queue: string, key: string, capabilities: Capabilities): string => {
+  if (capabilities.keyedOrder !== true) throw withoutKeys(capabilities, queue)
+  const problem = problemOf(key)
+  if (problem === undefined) return key
+  throw new EncodeError({ queue, field: "key", detail: problem, remedy: "Use a short text, such as an id" })
 }
 
 const problemOf = (id: unknown): string | undefined => {

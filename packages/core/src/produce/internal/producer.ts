@@ -173,7 +173,7 @@ const outgoing =
   <A>(
     { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
-    { delay, headers, id, native }: SendOptions,
+    { delay, headers, id, key, native }: SendOptions,
     batchDelay: Delay.Delay | undefined
   ): Outgoing.Outgoing => {
     const message = {
@@ -182,7 +182,8 @@ const outgoing =
       id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
       headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
       delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
-      native
+      native,
+      key: key === undefined ? undefined : Checks.key(name, key, capabilities)
     }
     return Outgoing.make(message, clock.currentTimeMillisUnsafe())
   }

@@ -7,10 +7,12 @@
  * | `queue` | where the relay publishes the message |
  * | `broker` | the kind of the broker, such as `rabbitmq`; if absent, each relay of the outbox publishes the message |
  * | `headers` | the headers of the message; absent when there are none |
+ * | `key` | the key of the message; absent when it has none |
  * | `native` | the options of the message for single brokers; absent when there are none |
  * | `create` | `false` if a missing queue must not be created; otherwise absent |
  */
-import { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError, withoutKeys } from "../../port/BrokerError.ts"
+import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Losses from "../../message/internal/losses.ts"
 import type { Received } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -24,8 +26,15 @@ interface Address {
   readonly queue: string
   readonly broker?: string | undefined
   readonly headers?: Headers | undefined
+  readonly key?: string | undefined
   readonly native?: Native | undefined
   readonly create?: false | undefined
+}
+
+/** Where a message waits, and for which kind of broker. */
+export interface Waiting {
+  readonly broker: string
+  readonly outbox: string
 }
 
 const unsupported = (broker: string, target: string, detail: string): BrokerError =>
@@ -38,8 +47,13 @@ const unsupported = (broker: string, target: string, detail: string): BrokerErro
     remedy: "Send it without within, or leave that option out"
   })
 
-/** Returns why a message cannot wait in an outbox. `broker` is the name of its broker. */
-export const refusal = ({ native, queue }: Outgoing, broker: string): BrokerError | undefined => {
+/** Returns why a message cannot wait in the outbox of a store. */
+export const refusal = (
+  { native, place, queue }: Outgoing,
+  { broker, outbox }: Waiting,
+  store: Capabilities
+): BrokerError | undefined => {
+  if (place !== undefined && store.keyedOrder !== true) return withoutKeys(store, outbox, "within")
   const cause = native && (Losses.findRefusal(native)?.detail ?? lossIn(native))
   if (cause === undefined) return undefined
   const detail = `an outbox stores native options as JSON: ${cause.replace("body", "native")}`
@@ -51,25 +65,30 @@ const lossIn = (native: Native): string | undefined => {
   return loss && `${loss.path} is ${loss.detail}`
 }
 
-/** The outbox of a broker of a kind. */
-export interface Place {
-  readonly broker: string
-  readonly outbox: string
-}
-
-/** Returns the message of the outbox for a message of the broker. It waits for the delay there. */
+/**
+ * Returns the message of the outbox for a message of the broker. It waits for the delay there. Its key is that of the message and its
+ * queue, so messages of a key leave the outbox in order.
+ */
 export const toOutbox = (
-  { body, create, delay, headers, metadata, native, queue: target }: Outgoing,
-  { broker, outbox }: Place
+  { body, create, delay, headers, metadata, native, place, queue: target }: Outgoing,
+  { broker, outbox }: Waiting
 ): Outgoing => {
   const address: Address = {
     queue: target,
     broker,
     headers: Object.keys(headers).length === 0 ? undefined : headers,
+    key: place?.key,
     native,
     create: create === false ? false : undefined
   }
-  return { queue: outbox, body, headers: { [header]: JSON.stringify(address) }, delay, metadata }
+  return {
+    queue: outbox,
+    body,
+    headers: { [header]: JSON.stringify(address) },
+    ...(place === undefined ? undefined : { place: { key: `${target}/${place.key}`, queue: outbox } }),
+    delay,
+    metadata
+  }
 }
 
 /** A message to publish, and the kind of its broker. */
@@ -85,9 +104,10 @@ export const fromOutbox = (
 ): Addressed | undefined => {
   const address = addressOf(headers[header])
   if (address === undefined) return undefined
-  const { broker = relay, create, headers: own = {}, native, queue } = address
+  const { broker = relay, create, headers: own = {}, key, native, queue } = address
+  const place = key === undefined ? undefined : { key, queue }
   const metadata = Metadata.make(id, timestamp)
-  return { broker, outgoing: { queue, body, headers: own, native, create, delay: 0, metadata } }
+  return { broker, outgoing: { queue, body, headers: own, native, create, place, delay: 0, metadata } }
 }
 
 const addressOf = (text: string | undefined): Address | undefined => {
@@ -101,8 +121,8 @@ const addressOf = (text: string | undefined): Address | undefined => {
 
 const isAddress = (value: unknown): value is Address => {
   if (!OptionKind.isObject(value)) return false
-  const { broker = "", headers = {}, native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
+  const { broker = "", headers = {}, key = "", native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
   const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
-  const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string"
+  const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string" && typeof key === "string"
   return isNamed && isText && OptionKind.isObject(native)
 }

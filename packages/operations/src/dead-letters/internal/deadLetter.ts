@@ -9,6 +9,10 @@ export interface DeadLetter {
   /** The bytes as they were published. */
   readonly body: Uint8Array
   readonly headers: Message.Headers
+  /** The key of the message; absent if it has none. */
+  readonly key?: string
+  /** How many later messages of its key the parked letter holds up; absent if it holds up none. */
+  readonly blocks?: number
   /**
    * The broker's native facts of this letter. Read them with the adapter's module, for example `RabbitMqNative.of(letter)`.
    */
@@ -54,7 +58,7 @@ const copied = (metadata: Metadata.Metadata): Metadata.Metadata => {
 
 /** Returns a delivery as a dead letter, which is a deep copy. Headers and native facts are frozen. */
 export const fromDelivery = (delivery: Delivery.Delivery): DeadLetter => {
-  const { headers } = delivery
+  const { headers, place } = delivery
   const metadata = copied(delivery.metadata)
   let body: Uint8Array | undefined
   return {
@@ -64,6 +68,8 @@ export const fromDelivery = (delivery: Delivery.Delivery): DeadLetter => {
       return (body ??= OwnBytes.copy(delivery.body))
     },
     headers,
+    ...(place === undefined ? undefined : { key: place.key }),
+    ...(place?.blocks === undefined ? undefined : { blocks: place.blocks }),
     get native() {
       return Delivery.nativeOf(delivery)
     },

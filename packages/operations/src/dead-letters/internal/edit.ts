@@ -1,6 +1,6 @@
 /** Publishes an edited copy of one dead letter, and removes the original only when the copy has succeeded. */
 import { type Broker, type BrokerError, type Delay, type Delivery, type Message } from "@requeue/core"
-import { Metadata, Outgoing, Telemetry } from "@requeue/core/port"
+import { Lane, Metadata, Outgoing, Telemetry } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Audit from "./audit.ts"
 import { nothing } from "./sweepStats.ts"
@@ -92,7 +92,10 @@ export const edit = (
     const to = options.to ?? letter.origin!.queue
     const { body = original.body, headers = original.headers } = options
     const redriven = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1))
-    const copy = Destination.bound(redriven, options)
+    // A parked letter stays, and would hold up its own copy.
+    const isParked = original.place?.queue !== undefined
+    const place = isParked ? Lane.left(original.place) : redriven.place
+    const copy = Destination.bound({ ...redriven, place }, options)
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })

@@ -19,15 +19,6 @@ interface Options extends Sweep.Options, Omit<Destination.Options, "queue"> {
   readonly maxRedrives?: number | undefined
 }
 
-/** Returns an unchanged letter for another queue. */
-const moved = ({ body, headers, metadata }: Delivery.Delivery, queue: string): Outgoing.Outgoing => ({
-  queue,
-  body,
-  headers,
-  delay: 0,
-  metadata
-})
-
 const target = (letter: Delivery.Delivery, { to }: Options): string | undefined =>
   to ?? letter.metadata.deadLetter?.queue
 
@@ -106,7 +97,7 @@ export const make = (dependencies: Dependencies) => {
   const copy = (letter: Delivery.Delivery, published: Set<string>) => {
     const to = target(letter, options)!
     const outgoing = isParking
-      ? moved(letter, to)
+      ? Outgoing.move(letter, to)
       : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
     const copied = Effect.andThen(enter(to), publish([Destination.bound(outgoing, options)]))
     // Without watching, there is only one pass.
