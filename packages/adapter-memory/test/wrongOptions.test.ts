@@ -401,7 +401,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "connect, text",
     () => connect(MemoryBroker.layer(), "Debug" as Loose),
-    'connect: options must be an object, got "Debug". Write { logLevel: "Debug" }'
+    'connect: options must be an object, got "Debug". Allowed: publishTimeout, maxPending, adapters, logger, logLevel, waitForBroker, inboxRetention, storeNamespace, store, telemetry'
   ],
   [
     "MemoryBroker",

@@ -1,5 +1,5 @@
 /** Brokers and consumers that lose the order of keys. */
-import type { Broker } from "@requeue/core"
+import { type Broker, RetryPolicy } from "@requeue/core"
 import { Outgoing, type Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { subscribed } from "../internal/mutants.ts"
@@ -112,6 +112,10 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "continues after a dead letter on a broker that cannot park it",
     kills: "a broker that cannot hold up the messages of a key refuses to park, before a message is delivered",
-    broker: (broker) => ({ ...broker, capabilities: { ...broker.capabilities, parkedKeys: true } })
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) =>
+        subject.start(queue, { ...given, retry: RetryPolicy.make({ maxRetries: 0 }) }, handler)
+    })
   }
 ]

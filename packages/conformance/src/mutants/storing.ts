@@ -1,6 +1,6 @@
 /** Stores whose inbox forgets, and whose outbox changes messages. */
 import { type Broker, BrokerError, Relay } from "@requeue/core"
-import type { Outgoing } from "@requeue/core/port"
+import { type Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { acks, publishes, subscribed } from "../internal/mutants.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -55,7 +55,12 @@ export const mutants: ReadonlyArray<Mutant> = [
           for (const { delivery, settlement } of requests) {
             if (settlement._tag === "Ack") acked.add(delivery.metadata.id)
           }
-          return settle(requests)
+          // The copy is not only returned, which would repeat this for ever.
+          return settle(
+            requests.map((request) =>
+              acked.has(request.delivery.metadata.id) ? { ...request, settlement: Settlement.Ack } : request
+            )
+          )
         },
         ackWithin: (transaction, deliveries) =>
           Effect.map(ackWithin!(transaction, deliveries), (done) => [
