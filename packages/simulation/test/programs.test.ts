@@ -147,6 +147,18 @@ describe("budget", () => {
     expect(breaks("budget", tell("transient"), world)).toBe(true)
     expect(breaks("budget", tell(undefined), world)).toBe(false)
   })
+
+  it("a process that dies may have made a dead letter that it did not request", () => {
+    const tell = (isBegun: boolean) => (story: Story.Story) => {
+      story.start("a1")
+      const delivery = delivered(story, 1)
+      if (isBegun) story.run(delivery, { error: "error" })
+      story.say({ _tag: "Draining", process: "a1", because: "budget" })
+      story.say({ _tag: "Killed", process: "a1", because: "handler" })
+    }
+    expect(breaks("budget", tell(false), world)).toBe(true)
+    expect(breaks("budget", tell(true), world)).toBe(false)
+  })
 })
 
 describe("order", () => {

@@ -1,5 +1,5 @@
 import { type Law, violation } from "../internal/law.ts"
-import type { ProcessLife, Settling } from "../internal/Lives.ts"
+import type { Attempt, ProcessLife, Settling } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
 
 /** Milliseconds for which settlements that were decided may wait to be requested. */
@@ -11,6 +11,13 @@ const tolerance = 1e-6
 /** Whether a settlement ends a message in failure, other than by an error that drops it. */
 const isGivenUp = ({ asked: { reason, tag } }: Settling): boolean =>
   tag === "DeadLetter" || (tag === "Drop" && reason !== "dropped")
+
+/** Whether a process may have given a message up by then, and has died before it could request that. */
+const mayBeGivenUp = ({ copy, deliveries, settlings, turns }: Attempt, index: number): boolean =>
+  settlings.length === 0 &&
+  (copy.message.plan?.body === "good"
+    ? turns.some(({ run }) => run.began.index < index)
+    : deliveries.some(({ arrived }) => (arrived?.index ?? Infinity) < index))
 
 /** The requests and the answers of a process, in order. */
 const stepsOf = ({ settlings }: ProcessLife) =>
@@ -46,7 +53,9 @@ export const budget: Law = ({ processes }) =>
       const what = `${name} asked for a dead letter beyond its budget of ${max}; expected it to stop.`
       found.push(violation("budget", settling.at, { process: name }, what, [index]))
     }
-    if (end === undefined || least < 1 - tolerance) return found
+    if (end === undefined) return found
+    least -= process.attempts.filter((each) => mayBeGivenUp(each, end.index)).length
+    if (least < 1 - tolerance) return found
     const what = `${name} stopped with a budget of ${least.toFixed(1)}; expected it to continue while that is 1 or more.`
     return [...found, violation("budget", end.entry.at, { process: name }, what, [end.index])]
   })
