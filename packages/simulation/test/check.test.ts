@@ -112,6 +112,41 @@ describe("books", () => {
     expect(broken(tell(true))).toEqual([])
   })
 
+  it("fewer dead letters than a process has removed of a message that two nsqd have", () => {
+    const tell = (letters: number) => (story: Story.Story) => {
+      story.start("a1", 2)
+      const copies = [story.send(1), story.store(1)] as const
+      story.wait(1)
+      const taken = [story.deliver(copies[0], 1, "a1"), story.deliver(copies[1], 1, "a1")] as const
+      for (const each of taken) story.run(each, { error: "permanent" })
+      for (const each of taken) story.ask(each, deadLetter("permanent"))
+      // No server shows which copy a letter replaces.
+      for (let letter = 0; letter < letters; letter++) {
+        story.store(1, { process: "a1", of: taken[0], queue: "work.dlq", reason: "permanent" })
+        story.gone(copies[1 - letter]!, 1, "settled", taken[1 - letter])
+      }
+      if (letters < 2) story.gone(copies[0], 1, "settled", taken[0])
+    }
+    const world = Story.scenario({ kind: "nsq", version: { concurrency: 2 } })
+    expect(broken(tell(2), world)).not.toContain("books")
+    expect(broken(tell(0), world)).toContain("books")
+  })
+
+  it("a message that is left undelivered, unless its exchange was deleted and no process had the time to bind its queue", () => {
+    const tell = (wait: number) => (story: Story.Story) => {
+      story.start("a1")
+      const copy = story.send(1)
+      story.wait(wait)
+      story.gone(copy, 1, "undelivered")
+    }
+    const server = { version: "4.3.6", queueType: "quorum", topology: "levels" } as const
+    const world = Story.scenario({ rabbitmq: { ...server, deletedAt: 500 } })
+    expect(broken(tell(1000), world)).not.toContain("books")
+    expect(broken(tell(400), world)).toContain("books")
+    expect(broken(tell(150_000), world)).toContain("books")
+    expect(broken(tell(1000), Story.scenario({ rabbitmq: server }))).toContain("books")
+  })
+
   it("what the backstop takes without a dead letter", () => {
     const tell = (isSafe: boolean) => (story: Story.Story) => {
       story.gone(first(story).copy, 1, "backstop")
@@ -545,6 +580,23 @@ it("double run: two handlers for one copy in one process, unless the first one's
   expect(broken(tell(0, "b1"), world)).toEqual([])
 })
 
+it("repeated: a dead letter that failed is returned if the budget is spent, which ends the process", () => {
+  const tell = (because: "budget" | undefined) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story)
+        story.run(delivery, { error: "permanent" })
+        story.ask(delivery, deadLetter("permanent"))
+        story.answer(delivery, deadLetter("permanent"), "unknown")
+        story.settle(delivery, release)
+        story.say({ _tag: "Draining", process: "a1", ...(because === undefined ? {} : { because }) })
+      },
+      Story.scenario({ version: { budget: { max: 1, perSuccess: 0.1 } } })
+    )
+  expect(tell("budget")).not.toContain("repeated")
+  expect(tell(undefined)).toContain("repeated")
+})
+
 describe("early", () => {
   const sent = (earliest: number, at: number) => (story: Story.Story) => {
     story.start("a1")
@@ -660,6 +712,50 @@ describe("early", () => {
     }
     expect(broken(tell, Story.scenario({ kind: "sqs" }))).not.toContain("early")
     expect(broken(tell, Story.scenario({ kind: "nsq" }))).toContain("early")
+  })
+
+  it("an echo that is returned ends the delay, and a delivery of before does not", () => {
+    const tell = (isEcho: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.start("c1")
+      const before = isEcho ? 0 : story.deliver(copy, 1, "b1", 2)
+      story.wait(1)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000))
+      story.wait(500)
+      const echo = isEcho ? story.deliver(copy, 1, "b1", 2) : before
+      story.settle(echo, release)
+      story.begin(story.deliver(copy, 1, "c1", 3))
+    }
+    const world = Story.scenario({ kind: "sqs" })
+    expect(broken(tell(true), world)).not.toContain("early")
+    expect(broken(tell(false), world)).toContain("early")
+  })
+
+  it("on NSQ, a process that returns a message before its time writes that by its clock", () => {
+    const tell = (isReturned: boolean) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      let copy = story.settle(delivery, retry(10_000))
+      story.wait(100)
+      if (isReturned) {
+        const early = story.deliver(copy, 1, "b1", 2)
+        story.ask(early, release)
+        const hop = story.store(1, { process: "b1", of: early, due: 10_000 })
+        story.gone(copy, 1, "settled", early)
+        story.answer(early, release)
+        copy = hop
+      }
+      story.begin(story.deliver(copy, 1, "a1", 3))
+    }
+    const clock = { offset: -60_000, speed: 1, jumps: [] }
+    const world = Story.scenario({ kind: "nsq", processes: [Story.process("a"), { ...Story.process("b"), clock }] })
+    expect(broken(tell(true), world)).not.toContain("early")
+    expect(broken(tell(false), world)).toContain("early")
   })
 
   it("a dead letter is due when an operator sends it back", () => {
@@ -1284,6 +1380,39 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
   expect(tell(true)).toEqual(["room"])
 })
 
+it("room: a limit of the rate leaves none for another message, until it allows a run", () => {
+  const tell = (max: number) =>
+    broken(
+      (story) => {
+        story.begin(first(story, 2).delivery)
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ version: { concurrency: 2, rateLimit: { max, per: 10_000 } } })
+    )
+  expect(tell(1)).toEqual([])
+  expect(tell(2)).toEqual(["room"])
+})
+
+it("room: copies with one name take it once", () => {
+  const tell = (replaces: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story, 2)
+        story.begin(delivery)
+        story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+        story.back(delivery, "connection")
+        story.start("b1")
+        const other = story.handOut(copy, 1, "b1")
+        const made = story.store(1, { process: "b1", of: other, replaces })
+        story.deliver(made, 1, "a1", 2)
+        story.deliver(story.send(2), 2, "a1")
+      },
+      Story.scenario({ version: { concurrency: 2 } })
+    )
+  expect(tell(true)).not.toContain("room")
+  expect(tell(false)).toContain("room")
+})
+
 it("drain: what is not given back, unless the call that hides it met a fault", () => {
   const tell = (site: string, before = 0) =>
     broken(
@@ -1493,6 +1622,15 @@ describe("liveness", () => {
     expect(credit(1, 200_000, probes, true)).toEqual([])
     expect(credit(1, 200_000, probes)).toEqual(["liveness"])
     expect(credit(0, 200_000, probes, true)).toEqual(["liveness"])
+
+    const freeze = (until: number) =>
+      atEnd((story) => {
+        story.start("a1", 0)
+        story.say({ _tag: "Frozen", process: "a1", until })
+        story.wait(200_000)
+      })
+    expect(freeze(300_000)).toEqual([])
+    expect(freeze(1000)).toEqual(["liveness"])
 
     const drained = { _tag: "Drained", process: "a1", complete: true } as const
     const drain = (isDone: boolean) =>

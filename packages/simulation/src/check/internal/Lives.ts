@@ -47,7 +47,7 @@ export interface Bound {
   readonly since: number
   /** The process whose clock gave it; `undefined` for true time. */
   readonly process: ProcessLife | undefined
-  /** The processes that have measured its rest, for brokers which then keep the time alone. Default: none. */
+  /** The processes that have measured its rest, for a broker that then keeps the time alone, or to write it anew. Default: none. */
   readonly measured?: ReadonlyArray<ProcessLife>
   readonly index: number
 }

@@ -40,8 +40,9 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
       // As it was delivered: the copy may be stored late, when a later delivery of the message has been settled.
       const { bound } = parent
-      // SQS keeps up to 15 minutes by its own clock, and the copy has no time then: `isCovered` of the adapter's `toPublication`.
-      const isKept = bound !== undefined && process !== undefined && familyOf(scenario) === "lease"
+      // SQS keeps up to 15 minutes by its own clock, and the copy has no time then: `isCovered` of the adapter's `toPublication`. On
+      // NSQ, a process that returns what arrives before its time writes that by its own clock: `dueOf` of the adapter's `toDelivery`.
+      const isKept = bound !== undefined && process !== undefined && ["lease", "lossy"].includes(familyOf(scenario))
       return isKept ? { ...bound, measured: [...(bound.measured ?? []), process] } : bound
     }
     const { sending } = message

@@ -17,7 +17,11 @@ const tolerance = (
   // With this topology of RabbitMQ, each consumer decides for the others by its own clock.
   const deciding = scenario.rabbitmq?.topology === "waitLoop" ? [...processes.values()] : [runs, ...measured]
   const ahead = Math.max(...deciding.map(({ clock }) => clock.mostAhead(since, at)))
-  const written = process === undefined ? 0 : process.clock.leastAhead(since, at)
+  const rewriting = familyOf(scenario) === "lossy" ? measured : []
+  const written = Math.min(
+    process === undefined ? 0 : process.clock.leastAhead(since, at),
+    ...rewriting.map(({ clock }) => clock.leastAhead(since, at))
+  )
   return Math.max(0, familyOf(scenario) === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
 }
 
