@@ -1,6 +1,8 @@
 /** The outbox and its relay: what was sent in a transaction reaches the broker as if it had been sent there. */
+import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkOrder, idsOf, keyOf, watch } from "../internal/keys.ts"
 import { begin, sentTo } from "../internal/transactions.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -55,5 +57,28 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: ids.length }, sentTo(lab))
     const sent = yield* Port.oldest(lab.broker, sentTo(lab), ids.length + 1)
     Check.equal("ids", sent.map(({ metadata }) => metadata.id).toSorted(), ids.toSorted())
-  })
+  }),
+  Case.inGroup("relay")(
+    "messages with keys leave the outbox in the order of their sends, with their keys",
+    function* (lab) {
+      const ids = idsOf(["a", "b"], 20)
+      const order = watch()
+      const keys = new Set<string | undefined>()
+      yield* lab.start({ concurrency: 10 }, (message) => {
+        keys.add(message.key)
+        return order.during(message, Effect.void)
+      })
+      const producer = yield* lab.producer()
+      for (let at = 0; at < ids.length; at += 10) {
+        const open = yield* begin(lab)
+        const entries = ids.slice(at, at + 10).map((id) => ({ id, body: id, key: keyOf(id) }))
+        yield* producer.within(open.value).sendBatch(entries)
+        yield* open.commit
+      }
+      yield* lab.untilEvents("Succeeded", ids.length)
+      checkOrder(order, ids)
+      Check.equal("keys", [...keys].toSorted(), ["a", "b"])
+    },
+    Needs.all(needs, Needs.has("keyedOrder"), Needs.has("parkedKeys"))
+  )
 ]
