@@ -5,6 +5,6 @@
  */
 export { Driver, node } from "./internal/client.ts"
 export { checkpoint } from "./internal/connect/checkpoint.ts"
-export { free } from "./internal/connect/schema.ts"
+export { blocked, free } from "./internal/connect/schema.ts"
 export type { Database, Statement } from "./internal/driver.ts"
 export type { Log } from "./internal/log.ts"

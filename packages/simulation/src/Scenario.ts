@@ -89,7 +89,7 @@ export interface Sending {
   /** Ids may repeat. */
   readonly id: string
   readonly delay: number
-  /** Its group in a FIFO queue. Default: none. */
+  /** Its group in a FIFO queue, or its key in a file. Default: none. */
   readonly group?: string
   /** Bytes of one more header. Default: there is none. */
   readonly header?: number

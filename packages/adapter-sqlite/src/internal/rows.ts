@@ -1,7 +1,7 @@
 /** The statements of the adapter. Times are in epoch milliseconds. */
 import { type SqlCommand, SqlMessage } from "@requeue/kit"
 import type { Connection } from "./connect/connection.ts"
-import { free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
+import { blocked, free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
 
 /**
  * Returns when a message is due, as a whole number: never early, and at once without a delay.
@@ -45,8 +45,13 @@ export const valuesOf = (
   place?.position ?? null
 ]
 
+/** Inserts a row with a key: blocked, if its lane has another. The trigger would write it twice. */
+const insertKeyed = `INSERT INTO requeue_message (${inserted.join()}, leased)
+  SELECT ${inserted.map((_, index) => `?${index + 1}`).join()},
+    iif(EXISTS (SELECT 1 FROM requeue_message WHERE lane = ?7 AND key = ?6), ${blocked}, ${free})`
+
 export const insert = ({ prepare }: Connection, row: SqlMessage.NewRow, now: number): void =>
-  void prepare(`${into}${placeholders}`).run(...valuesOf(row, now))
+  void prepare(row.place === undefined ? `${into}${placeholders}` : insertKeyed).run(...valuesOf(row, now))
 
 /** Ends the leases that are over. */
 const expire = ({ prepare }: Connection, now: number): void =>
@@ -166,9 +171,9 @@ export const blocks = ({ prepare }: Connection, { key = null, lane = null }: Sql
 export const count = ({ prepare }: Connection, queue: string, now: number) => {
   const number = (sql: string, ...values: ReadonlyArray<string | number>): number =>
     Number(prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ${sql}`).get(queue, ...values)?.["n"])
-  const blocked = Number(prepare(blockedOfLane).get(queue)?.["n"])
+  const waiting = Number(prepare(blockedOfLane).get(queue)?.["n"])
   return {
-    ...(blocked === 0 ? undefined : { blocked }),
+    ...(waiting === 0 ? undefined : { blocked: waiting }),
     ready: number(`${isFree} AND at <= ?`, now) + number(`${isLeased} AND leased <= ?`, now),
     inFlight: number(`${isLeased} AND leased > ?`, now),
     delayed: number(`${isFree} AND at > ?`, now)

@@ -3,6 +3,7 @@ import { Broker, Producer, Relay } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkOrder, idsOf, keyOf, watch } from "../internal/keys.ts"
 import { begin, neighbor, sentTo } from "../internal/transactions.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -71,5 +72,28 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("published without its relay", [first?.metadata.id, rest.length], ["a", 0])
     yield* other(Relay.start())
     yield* lab.untilPending({ ready: 2 }, sentTo(lab))
-  })
+  }),
+  Case.inGroup("relay")(
+    "messages with keys leave the outbox in the order of their sends, with their keys",
+    function* (lab) {
+      const ids = idsOf(["a", "b"], 20)
+      const order = watch()
+      const keys = new Set<string | undefined>()
+      yield* lab.start({ concurrency: 10 }, (message) => {
+        keys.add(message.key)
+        return order.during(message, Effect.void)
+      })
+      const producer = yield* lab.producer()
+      for (let at = 0; at < ids.length; at += 10) {
+        const open = yield* begin(lab)
+        const entries = ids.slice(at, at + 10).map((id) => ({ id, body: id, key: keyOf(id) }))
+        yield* producer.within(open.value).sendBatch(entries)
+        yield* open.commit
+      }
+      yield* lab.untilEvents("Succeeded", ids.length)
+      checkOrder(order, ids)
+      Check.equal("keys", [...keys].toSorted(), ["a", "b"])
+    },
+    Needs.all(needs, Needs.has("keyedOrder"), Needs.has("parkedKeys"))
+  )
 ]

@@ -113,6 +113,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     ...message,
     metadata: { ...message.metadata, firstPublished: 1 }
   })),
+  alters(
+    "forgets the key of what it sends in a transaction",
+    "messages with keys leave the outbox in the order of their sends, with their keys",
+    ({ place: _, ...message }) => message
+  ),
   alters("relays a delayed message at once", "a delayed message from the outbox is never early", (message) => ({
     ...message,
     delay: 0,

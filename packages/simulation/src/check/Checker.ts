@@ -30,6 +30,7 @@ import { lost } from "./laws/lost.ts"
 import { pauses } from "./laws/pauses.ts"
 import { pausing } from "./laws/pausing.ts"
 import { operators } from "./laws/operators.ts"
+import { lanes } from "./laws/lanes.ts"
 import { order } from "./laws/order.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
@@ -67,6 +68,7 @@ const laws: ReadonlyArray<Law> = [
   attempts,
   unseen,
   order,
+  lanes,
   concurrency,
   rate,
   budget,

@@ -54,6 +54,16 @@ const skewed = (scenario: Scenario, { chance, pick, whole }: Random): Scenario =
 /** The part of all scenarios with such clocks. */
 const part = 0.08
 
+/** The part of all scenarios whose programs send with keys. */
+const keyedPart = 0.3
+
+const keyed = (random: Random, sendings: ReadonlyArray<Sending>): ReadonlyArray<Sending> => {
+  const keys = ["k", "l", "m"].slice(0, random.pick([1, 1, 2, 3]))
+  return sendings.map((sending) =>
+    sending.by === "ours" && random.chance(0.8) ? { ...sending, group: random.pick(keys) } : sending
+  )
+}
+
 /** A row is never too large for a file, and nothing else refuses one message alone. */
 export const of = (drawn: Scenario): Scenario => {
   const random = Draw.sequence(drawn.seed + 0x7d1f_40b9)
@@ -61,11 +71,13 @@ export const of = (drawn: Scenario): Scenario => {
   const scenario = isSkewed ? skewed(drawn, random) : drawn
   const { calmAt, operations, sendings } = scenario
   const transactions = random.pick([0, 0.3, 0.8])
+  const keys = Draw.sequence(drawn.seed + 0x1b56_c4e9)
+  const sent = keys.chance(keyedPart) ? keyed(keys, sendings) : sendings
   const cuts = random.chance(0.25) ? Array.from({ length: random.whole(1, 3) }, () => restart(random, calmAt)) : []
   return {
     ...scenario,
     processes: clocksOf(scenario, random.chance(0.8) && !isSkewed),
-    sendings: transactions === 0 ? sendings : sendings.map((sending) => transacting(random, sending, transactions)),
+    sendings: transactions === 0 ? sent : sent.map((sending) => transacting(random, sending, transactions)),
     operations: [...operations, ...cuts],
     refusals: []
   }

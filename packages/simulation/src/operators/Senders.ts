@@ -26,9 +26,10 @@ export const send = (
 
   const begin = (sending: Sending): void => {
     const { by, delay, group, header, id, key, metadata } = sending
+    const isKey = world.scenario.kind === "sqlite"
     const headers = {
       [keyHeader]: String(key),
-      ...(group === undefined ? {} : { [groupHeader]: group }),
+      ...(group === undefined || isKey ? {} : { [groupHeader]: group }),
       ...(header === undefined ? {} : { large: "x".repeat(header) })
     }
     const body = bodyOf(sending)
@@ -47,7 +48,9 @@ export const send = (
     underWay++
     const made = Effect.flatMap(service, (broker) => {
       called()
-      const sent = Effect.flatMap(producer, ({ send }) => send(body, { id, delay, headers }))
+      const sent = Effect.flatMap(producer, ({ send }) =>
+        send(body, { id, delay, headers, key: isKey ? group : undefined })
+      )
       return Effect.provideService(sent, Broker.Broker, broker)
     })
     machine.run(made).addObserver((exit) => {

@@ -2,7 +2,7 @@
  * Writes the facts of the file into the history: after each commit, the differences to its rows before. It reads the file as any
  * program could, and knows nothing of how the adapter changes it.
  */
-import { free } from "@requeue/adapter-sqlite/driver"
+import { blocked, free } from "@requeue/adapter-sqlite/driver"
 import type { StatementSync } from "node:sqlite"
 import type { Delivery } from "../History.ts"
 import { receipts } from "../Scenario.ts"
@@ -78,7 +78,7 @@ export const make = (world: World, reader: (sql: string) => StatementSync, isFul
 
   const read = () =>
     all(
-      `SELECT seq, queue, at, iif(leased = ${free}, 0, leased) AS leased, token, deliveries, metadata FROM requeue_message`
+      `SELECT seq, queue, at, iif(leased IN (${free}, ${blocked}), 0, leased) AS leased, token, deliveries, metadata FROM requeue_message`
     ) as ReadonlyArray<Row> // the columns of the table
 
   const parcelOf = ({ metadata, seq }: Row): Parcel => {

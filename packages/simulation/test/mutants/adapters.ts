@@ -52,8 +52,26 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a retry keeps the count of deliveries",
     file: adapter("rows"),
-    from: "leased = ${free}, deliveries = 0 WHERE",
-    to: "leased = ${free} WHERE"
+    from: "leased = ${free}, deliveries = 0, lane",
+    to: "leased = ${free}, lane"
+  },
+  {
+    name: "a retry leaves the lane of its key",
+    file: adapter("rows"),
+    from: "metadata, place?.queue ?? null, seq, token",
+    to: "metadata, null, seq, token"
+  },
+  {
+    name: "a message that leaves its lane frees the last one",
+    file: adapter("connect/schema"),
+    from: "AND key = OLD.key ORDER BY coalesce(position, seq), seq LIMIT 1",
+    to: "AND key = OLD.key ORDER BY seq DESC LIMIT 1"
+  },
+  {
+    name: "a message that is acked in a transaction frees none",
+    file: adapter("connect/schema"),
+    from: 'after("deleted", "DELETE", wasFirst, freeNext)',
+    to: 'after("deleted", "DELETE", `${wasFirst} AND OLD.deliveries = 0`, freeNext)'
   },
   {
     name: "nsqd's delays are timed by the wall clock",

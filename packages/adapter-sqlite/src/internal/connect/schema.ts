@@ -39,7 +39,7 @@ const order = (() => {
   const wasFirst = `OLD.lane IS NOT NULL AND OLD.leased <> ${blocked}`
   return [
     after("foreign", "INSERT", "NEW.key IS NOT NULL AND NEW.lane IS NULL AND NEW.metadata IS NULL", setLane),
-    after("inserted", "INSERT", "NEW.lane IS NOT NULL", block),
+    after("inserted", "INSERT", `NEW.lane IS NOT NULL AND NEW.leased = ${free}`, block),
     after("entered", "UPDATE OF lane", "OLD.lane IS NULL AND NEW.lane IS NOT NULL", block),
     after("deleted", "DELETE", wasFirst, freeNext),
     after("left", "UPDATE OF lane", `${wasFirst} AND NEW.lane IS NULL`, freeNext)

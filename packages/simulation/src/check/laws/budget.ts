@@ -42,11 +42,15 @@ export const budget: Law = ({ processes }) =>
     const steps = stepsOf(process)
     const end = draining?.entry.because === "budget" ? draining : undefined
     for (const { index, isAnswer, settling } of steps) {
-      // After its stop, a process requests what it had decided before.
-      if (end !== undefined && (isAnswer ? index > end.index : settling.at > end.entry.at + waiting)) continue
+      const isAfter = end !== undefined && (isAnswer ? index > end.index : settling.at > end.entry.at + waiting)
       const earned = isAnswer && settling.fate === "taken" && settling.asked.tag === "Ack" ? perSuccess : 0
       const refunded = isAnswer && settling.fate !== "taken" && isGivenUp(settling) ? 1 : 0
       const spent = !isAnswer && isGivenUp(settling) ? 1 : 0
+      // After its stop, a process requests what it had decided before, and what a lost dead letter leaves room for.
+      if (isAfter) {
+        most += refunded
+        continue
+      }
       most += earned + refunded - spent
       least = Math.min(max, least + earned + refunded) - spent
       if (spent === 0 || most > -tolerance) continue

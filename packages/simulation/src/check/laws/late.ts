@@ -1,5 +1,6 @@
 import { familyOf, type Scenario } from "../../Scenario.ts"
 import { earlierIn } from "../internal/grouping.ts"
+import { othersIn } from "./lanes.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type {
   Attempt,
@@ -125,12 +126,18 @@ const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): nu
   return until
 }
 
-/** When the last earlier message of its group has left the queue. */
-const groupedUntil = (lives: Lives, copy: CopyLife, before: number): number =>
-  Math.max(
-    0,
-    ...earlierIn(lives, copy, copy.stored?.index ?? 0).map(({ gone }) => Math.min(gone?.entry.at ?? before, before))
-  )
+/** When the last message of its group or key has left the queue that was there before it. */
+const groupedUntil = (lives: Lives, copy: CopyLife, before: number): number => {
+  const index = copy.stored?.index ?? 0
+  const others = [...earlierIn(lives, copy, index), ...othersIn(lives, copy, index)]
+  return Math.max(0, ...others.map((each) => Math.min(endOf(each) ?? before, before)))
+}
+
+/** When a message has left its queue, with the copies that its retries made there. */
+const endOf = ({ children, gone, stored }: CopyLife): number | undefined => {
+  const retry = children.find((each) => each.stored?.entry.queue === stored?.entry.queue)
+  return retry === undefined ? gone?.entry.at : endOf(retry)
+}
 
 /** When a program that pulls has begun to wait, before a moment: until then, its messages wait. */
 const idleUntil = ({ pulls }: ProcessLife, index: number): number => {
