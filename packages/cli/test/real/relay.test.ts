@@ -62,7 +62,7 @@ it("publishes each message once, although SIGTERM interrupts it", async () => {
     // The relay waits for the broker's confirmations until it has the signal.
     interruption: async () => {
       await published.promise
-      setImmediate(signaled.resolve)
+      setImmediate(() => signaled.resolve())
     }
   })
   assert.isAbove(interrupted.ready, 0)

@@ -38,8 +38,10 @@ export const layerOf = async <E>(
   }
   const storeOf = async (given: NonNullable<ConnectOptions["store"]>) => {
     if (isLayer(given)) return patiently(given, "store")
-    const made = await patiently(given, "store").catch((error: unknown) => Promise.reject(inStore(error)))
-    return Layer.catch(made, (error) => Layer.effect(Broker, Effect.fail(inStore(error))))
+    const made = await patiently(given, "store").catch((error: unknown) => {
+      throw inStore(error)
+    })
+    return made.pipe(Layer.catch((error) => Layer.effect(Broker, Effect.fail(inStore(error)))))
   }
   const alone = await patiently(broker, "broker")
   const ofStore = { inboxRetention, storeNamespace }

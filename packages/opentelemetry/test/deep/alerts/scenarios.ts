@@ -116,7 +116,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     name: "the connection is lost",
-    fires: { 12: ["RequeueNotConnected", "RequeueSendsFail"], 60: [] },
+    fires: { 12: ["RequeueNotConnected", "RequeueQueueDown", "RequeueSendsFail"], 60: [] },
     program: ({ disconnect }) =>
       Effect.andThen(
         ordinary(),
