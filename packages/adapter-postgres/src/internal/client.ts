@@ -1,6 +1,8 @@
 /** The driver. Only this file imports it. */
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { TlsOptions } from "@requeue/kit"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import { Client, types } from "pg"
 import type { Address } from "../PostgresOptions.ts"
@@ -20,6 +22,11 @@ export interface Query {
 /** A connection to the server. */
 export interface Session {
   readonly query: (text: string, values: ReadonlyArray<Value>) => Promise<ReadonlyArray<Row>>
+  /**
+   * Like `query`, but the server keeps the statement's plan, which takes as long as a small statement itself. For statements whose
+   * best plan never changes: that of one which searches in a table is bad once the table has grown.
+   */
+  readonly prepared: Session["query"]
   /** Runs statements without values. */
   readonly run: (text: string) => Promise<void>
   readonly isOpen: () => boolean
@@ -69,6 +76,16 @@ export const query = (statement: string, values: ReadonlyArray<Value>): Query =>
   types: { getTypeParser: (type) => parsers[type] ?? text }
 })
 
+/** The name of a prepared statement: the same name is the same text on each connection behind a pooler. */
+const nameOf = (statement: string): string => createHash("sha256").update(statement).digest("hex").slice(0, 32)
+
+/**
+ * Whether the connection cannot keep prepared statements, because a pooler runs each statement on another one. Nothing happened.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const isUnprepared = (cause: unknown): boolean =>
+  Predicate.hasProperty(cause, "code") && (cause.code === "26000" || cause.code === "42P05")
+
 /** A function, because the driver searches for another password if this one is empty. */
 const passwordOf =
   ({ password }: Address) =>
@@ -104,8 +121,21 @@ const connect: Driver["connect"] = async (address, timeout, onNotification) => {
     void client.end().catch(() => undefined)
     throw error
   }
+  const run = async (each: Query & { readonly name?: string }): Promise<ReadonlyArray<Row>> =>
+    (await client.query<Array<unknown>>(each as never)).rows // Its type lacks `getTypeParser` without a format.
+  let isPreparing = true
   return {
-    query: async (statement, values) => (await client.query<Array<unknown>>(query(statement, values) as never)).rows, // Its type lacks `getTypeParser` without a format.
+    query: (statement, values) => run(query(statement, values)),
+    prepared: async (statement, values) => {
+      const each = query(statement, values)
+      try {
+        return await run(isPreparing ? { ...each, name: nameOf(statement) } : each)
+      } catch (cause) {
+        if (!isPreparing || !isUnprepared(cause)) throw cause
+        isPreparing = false
+        return run(each)
+      }
+    },
     run: async (statement) => void (await client.query(statement)),
     isOpen: () => isOpen,
     ended,

@@ -1,11 +1,13 @@
 /** The values of statements. Pure. */
 import type { SqlMessage } from "@requeue/kit"
-import type { Value } from "./client.ts"
+
+/** An array of integers. The driver would escape each of them. */
+const integers = (values: ReadonlyArray<number>): string => `{${values.join()}}`
 
 /** The values of handles. */
-export const handles = (all: ReadonlyArray<SqlMessage.Handle>): ReadonlyArray<Value> => [
-  all.map(({ seq }) => seq),
-  all.map(({ token }) => token)
+export const handles = (all: ReadonlyArray<SqlMessage.Handle>): ReadonlyArray<string> => [
+  integers(all.map(({ seq }) => seq)),
+  integers(all.map(({ token }) => token))
 ]
 
 /** The queues of new messages, each once; one that two messages treat differently may be created. */
@@ -22,45 +24,17 @@ const bodiesOf = (rows: ReadonlyArray<SqlMessage.NewRow>): Buffer => {
   return Buffer.from(first.body.buffer, first.body.byteOffset, first.body.length)
 }
 
-/** Returns the number of each queue. */
-const numbersOf = (queues: ReadonlyMap<string, boolean>): ReadonlyMap<string, number> =>
-  new Map([...queues.keys()].map((name, index) => [name, index + 1]))
-
-/** The values of `publish`. */
+/** The values of `publish`. JSON, because the driver escapes each element of an array. */
 export const published = (
   rows: ReadonlyArray<SqlMessage.NewRow>,
   queues: ReadonlyMap<string, boolean>
-): ReadonlyArray<Value> => {
-  const numbers = numbersOf(queues)
-  return [
-    [...queues.keys()],
-    [...queues.values()],
-    rows.map(({ queue }) => numbers.get(queue)!),
-    rows.map(({ delay }) => delay),
-    rows.map(({ metadata }) => metadata),
-    rows.map(({ headers }) => headers),
-    rows.map(({ body }) => body.length),
-    bodiesOf(rows)
-  ]
-}
-
-/** The values of `publishWithin`. */
-export const publishedWithin = (
-  rows: ReadonlyArray<SqlMessage.NewRow>,
-  queues: ReadonlyMap<string, boolean>
 ): ReadonlyArray<string | Buffer> => {
-  const numbers = numbersOf(queues)
-  return [
-    JSON.stringify([...queues].map(([name, may]) => ({ name, may }))),
-    JSON.stringify(
-      rows.map(({ body, delay, headers, metadata, queue }) => ({
-        target: numbers.get(queue),
-        delay,
-        metadata,
-        headers,
-        size: body.length
-      }))
-    ),
-    bodiesOf(rows)
-  ]
+  const numbers = new Map([...queues.keys()].map((name, index) => [name, index + 1]))
+  let end = 1
+  const messages = rows.map(({ body, delay, headers, metadata, queue }) => {
+    const start = end
+    end += body.length
+    return { target: numbers.get(queue), delay, metadata, headers, start, size: body.length }
+  })
+  return [JSON.stringify([...queues].map(([name, may]) => ({ name, may }))), JSON.stringify(messages), bodiesOf(rows)]
 }

@@ -32,24 +32,6 @@ const anyToken = `floor(random() * ${maxToken})::integer`
 
 const { columns } = SqlMessage
 
-/**
- * The values of `publish`: $1 names of queues, $2 whether each may be created; the messages: $3 index of the queue, $4 delay, $5
- * metadata, $6 headers, $7 length of the body; $8 all bodies.
- */
-const sent = {
-  targets: "unnest($1::text[], $2::boolean[])",
-  messages: "unnest($3::int[], $4::float8[], $5::text[], $6::text[], $7::int[])",
-  bodies: "$8::bytea"
-}
-
-/** The same in a program's transaction: $1 queues and $2 messages as JSON, $3 all bodies. */
-const sentWithin = {
-  targets: "ROWS FROM (json_to_recordset($1::text::json) AS (name text, may boolean))",
-  messages:
-    "ROWS FROM (json_to_recordset($2::text::json) AS (target int, delay float8, metadata text, headers text, size int))",
-  bodies: "$3::bytea"
-}
-
 export type Statements = ReturnType<typeof make>
 
 // Long, because it is a list.
@@ -62,19 +44,23 @@ export const make = (schema: string) => {
   const created = (names: string): string =>
     `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
 
-  /** Returns for each queue whether it is missing, and when its first message is due. */
-  const publish = ({ bodies, messages, targets }: typeof sent, durability: string): string => `
+  /**
+   * $1 queues and $2 messages as JSON, $3 all bodies. Returns for each queue whether it is missing, and when its first message is
+   * due.
+   */
+  const publish = (durability: string): string => `
       WITH target AS MATERIALIZED (
         SELECT t.i, t.name, t.may, q.name IS NOT NULL AS present
-        FROM ${targets} WITH ORDINALITY AS t(name, may, i) LEFT JOIN ${queue} q ON q.name = t.name
+        FROM ROWS FROM (json_to_recordset($1::text::json) AS (name text, may boolean)) WITH ORDINALITY AS t(name, may, i)
+          LEFT JOIN ${queue} q ON q.name = t.name
       ), made AS (${created("target WHERE may AND NOT present")}),
       added AS (
         INSERT INTO ${message} (queue, at, metadata, headers, body)
-        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr(${bodies}, m.start::int, m.size)
-        FROM (
-          SELECT *, 1 + sum(size) OVER (ORDER BY i) - size AS start
-          FROM ${messages} WITH ORDINALITY AS u(target, delay, metadata, headers, size, i)
-        ) m JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
+        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($3::bytea, m.start, m.size)
+        FROM ROWS FROM (
+          json_to_recordset($2::text::json) AS (target int, delay float8, metadata text, headers text, start int, size int)
+        ) WITH ORDINALITY AS m(target, delay, metadata, headers, start, size, i)
+          JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
         RETURNING queue, at
       )
       SELECT (NOT t.may AND NOT t.present)::int AS missing, (SELECT min(at) FROM added a WHERE a.queue = t.name) AS first,
@@ -111,9 +97,9 @@ export const make = (schema: string) => {
       SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`
 
   return {
-    publish: publish(sent, synced),
+    publish: publish(synced),
     /** In a program's transaction. */
-    publishWithin: publish(sentWithin, "NULL"),
+    publishWithin: publish("NULL"),
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
     claim: claim(anyToken),
     /** Like `claim`, with the token $7 for all messages. */
@@ -227,6 +213,8 @@ export const make = (schema: string) => {
         SELECT queue, id FROM ${inbox} WHERE at < ${now} - $1::float8 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
       ) RETURNING 1`,
     /** $1 channel, $2 payload. */
-    notify: "SELECT pg_notify($1, $2)::text"
+    notify: `SELECT pg_notify($1, $2)::text, ${unsynced}`,
+    /** In a program's transaction: the same. */
+    notifyWithin: "SELECT pg_notify($1, $2)::text"
   }
 }

@@ -189,8 +189,8 @@ export const afterCrash: ReadonlyArray<Mutant.Patch> = [
     name: "confirms sends before they are on the disk",
     kills: "of sends that a crash interrupts, the confirmed ones are not lost",
     file: "internal/statements.ts",
-    text: "publish: publish(sent, synced)",
-    replacement: "publish: publish(sent, unsynced)"
+    text: "publish: publish(synced)",
+    replacement: "publish: publish(unsynced)"
   },
   {
     name: "removes what it delivers",

@@ -67,6 +67,17 @@ const role = async (name: string, settings = ""): Promise<string> => {
   return urlOf((url) => Object.assign(url, { username: name, password: "pw" }))
 }
 
+test("a connection whose server lost a prepared statement runs it unprepared", async () => {
+  const { address } = Result.getOrThrow(PostgresOptions.decode({ url: server.url }))
+  const session = await pg.connect(address, 10_000, () => {})
+  const added = (term: number) => session.prepared("SELECT 1 + $1::int", [term])
+  assert.deepStrictEqual(await added(1), [[2]])
+  // A pooler would use another connection.
+  await session.run("DEALLOCATE ALL")
+  assert.deepStrictEqual(await added(2), [[3]])
+  await session.close()
+})
+
 test("after a backup was restored, a delivery from before settles no other message", async () => {
   const schema = fresh()
   const [before, after] = [await open({ schema }), await open({ schema })]

@@ -10,7 +10,7 @@ export const shortest = 1000
 const longest = 10_000
 
 /** The ratio of a pause to its scan. */
-const factor = 5
+const factor = 20
 
 /** Returns the pause after a scan. Both are in milliseconds. */
 export const pause = (duration: number): number => Math.min(Math.max(shortest, factor * duration), longest)

@@ -7,7 +7,7 @@ import * as Cursor from "./cursor.ts"
 import { deliver, type Receipt } from "./receipt.ts"
 
 /** Maximum number of messages in one claim. */
-const maxClaim = 100
+const maxClaim = 500
 
 export interface Consumer {
   readonly credit: (limit: number) => void
@@ -25,6 +25,14 @@ interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> 
   readonly onOutcome: (error: BrokerError.BrokerError | undefined) => void
 }
 
+interface Leased {
+  readonly rows: ReadonlyArray<SqlMessage.Row>
+  /** Whether more may be ready. */
+  readonly isFull: boolean
+}
+
+const none: Leased = { rows: [], isFull: false }
+
 // Long, because its functions share the credit.
 export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
   const { gather, lanes, onWake, settings, statements, timers } = store
@@ -40,13 +48,19 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   /** No lease of a held delivery ends before, in monotonic milliseconds. */
   let firstEnd = Number.POSITIVE_INFINITY
 
-  const lease = gather<number, ReadonlyArray<SqlMessage.Row>>(lanes.claim, 0, async (session, [wanted]) => {
+  /** Free credit that one claim can use. */
+  const wanted = (): number => Math.min(maxClaim, limit - held.size)
+
+  /** The credit counts when the statement begins: settlements that end together free theirs one by one. */
+  const lease = gather<void, Leased>(lanes.claim, 0, async (session) => {
+    const size = wanted()
+    if (size <= 0) return [none]
     const { at, seq } = cursor.start(timers.now())
-    const rows = (await session.query(statements.claim, [queue, at, seq, wanted!, settings.lease, 1])).map(
+    const rows = (await session.query(statements.claim, [queue, at, seq, size, settings.lease, 1])).map(
       SqlMessage.fromColumns
     )
     cursor.claimed(rows.at(-1), timers.now())
-    return [rows]
+    return [{ rows, isFull: rows.length === size }]
   })
 
   /** Returns in how many milliseconds the next message is due. A queue that was deleted is created again. */
@@ -96,11 +110,10 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   const claim = (): void => {
     const began = timers.now()
     forgetLost(began)
-    const wanted = Math.min(maxClaim, limit - held.size)
-    if (wanted <= 0) return sleep(Number.POSITIVE_INFINITY)
+    if (wanted() <= 0) return sleep(Number.POSITIVE_INFINITY)
     isClaiming = true
     isStale = false
-    lease(wanted, 1, { operation: "receive", queue }, (error, rows = []) => {
+    lease(undefined, 1, { operation: "receive", queue }, (error, { isFull, rows } = none) => {
       isClaiming = false
       onOutcome(error)
       accept(rows, began + settings.lease)
@@ -108,7 +121,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       if (error !== undefined) return sleep(Number.POSITIVE_INFINITY)
       // Without credit, the end of a lease frees some.
       sleep(Number.POSITIVE_INFINITY)
-      if (rows.length === wanted || isStale) return wake()
+      if (isFull || isStale) return wake()
       isClaiming = true
       next(undefined, 1, { operation: "receive", queue }, (_, due = Number.POSITIVE_INFINITY) => {
         isClaiming = false

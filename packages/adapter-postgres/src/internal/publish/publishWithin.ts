@@ -26,10 +26,10 @@ export const publishWithin = (
     const creatable = new Set(messages.flatMap(({ create, queue }) => (create === false ? [] : [queue])))
     if (creatable.size > 0) yield* declare([...creatable], context, store)
     const targets = Rows.targets(rows)
-    const results = yield* run(statements.publishWithin, Rows.publishedWithin(rows, targets))
+    const results = yield* run(statements.publishWithin, Rows.published(rows, targets))
     const absent = [...targets.keys()].find((_, index) => Number(results[index]?.[0]) === 1)
     if (absent !== undefined) return yield* errors.queueMissing(absent)
     if (!settings.notify) return
     const news = [...targets.keys()].map((queue, index) => [queue, Number(results[index]![1])] as const)
-    for (const payload of payloads(news)) yield* run(statements.notify, [settings.schema, payload])
+    for (const payload of payloads(news)) yield* run(statements.notifyWithin, [settings.schema, payload])
   })

@@ -39,7 +39,7 @@ export const make = ({ gather, lanes, now, statements, wake }: Store, maxBodySiz
   /** Inserts rows, and returns those queues that are missing. */
   const insert = gather<SqlMessage.NewRow, boolean>(lanes.publish, maxWeight, async (session, rows) => {
     const targets = Rows.targets(rows)
-    const results = await session.query(statements.publish, Rows.published(rows, targets))
+    const results = await session.prepared(statements.publish, Rows.published(rows, targets))
     const absent = new Set<string>()
     for (const [index, queue] of [...targets.keys()].entries()) {
       const [isMissing, from] = results[index]!
