@@ -14,7 +14,7 @@ await requeue.consume<string>(
   }
 )
 for (const body of ["a1", "a2", "a3"]) {
-  await requeue.send("examples.fifo", body, { headers: { "message-group-id": "account-a" } })
+  await requeue.send("examples.fifo", body, { key: "account-a" })
 }
 await ended.promise
 console.log(handled.join(" "))

@@ -238,6 +238,29 @@ describe("toPublication", () => {
     assert.deepStrictEqual(toDelivery(received(outgoing(), true), context).headers, {})
   })
 
+  it("a key is the group of a FIFO queue, and of its copies wherever they go", () => {
+    const keyed = outgoing({ place: { key: "k", queue: "q" } })
+    assert.strictEqual(entryOf(keyed, true).MessageGroupId, "k")
+    const delivery = { ...toDelivery(received(keyed, true), context), place: { key: "k" }, receipt: undefined }
+    const settlement = Settlement.DeadLetter("permanent", "q.dlq", { name: "E", message: "" })
+    if (settlement._tag !== "DeadLetter") return assert.fail()
+    const letter = Outgoing.deadLetter(delivery, settlement, "q", now)
+    assert.strictEqual(entryOf(letter, true).MessageGroupId, "k")
+    assert.strictEqual(entryOf(letter, false).MessageGroupId, "k")
+  })
+
+  it.each([
+    ["for a standard queue", "k", false, "the queue is not FIFO"],
+    ["that SQS does not accept", "a b", true, "a key has 1 to 128 letters, digits and punctuation marks"]
+  ])("a key %s is refused", (_, key, fifo, detail) => {
+    const refused = toPublication(outgoing({ place: { key, queue: "q" } }), fifo)
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) {
+      assert.strictEqual(refused.failure.reason, "Unsupported")
+      assert.include(refused.failure.detail, detail)
+    }
+  })
+
   it.each([
     ["a group that is none", { headers: { "message-group-id": "a b" } }, "Unsupported", "message-group-id"],
     ["an empty deduplication id", { headers: { "message-deduplication-id": "" } }, "Unsupported", "deduplication"],

@@ -97,6 +97,12 @@ describe("a line", () => {
     await fc.assert(law)
   })
 
+  it("have their keys, and a letter that is made again has left the order of its key", () => {
+    const letter = { body: new Uint8Array(), headers: {}, key: "k", metadata: Metadata.make("m", 0), origin: undefined }
+    const parsed = LetterLine.parse(LetterLine.format("q.dlq", letter))
+    assert.deepStrictEqual("place" in parsed && parsed.place, { key: "k" })
+  })
+
   it.each<readonly [string, string]>([
     ["no JSON", "the line is not a JSON object"],
     ["[1]", "the line is not a JSON object"],
@@ -105,6 +111,7 @@ describe("a line", () => {
     ['{"queue":"q"}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":{"base64":"no base64!"}}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":"","headers":{"a":1}}', "headers must be an object of texts"],
+    ['{"queue":"q","body":"","headers":{},"key":5}', "key must be text"],
     ...[
       String.raw`"\ud800","headers":{}`,
       String.raw`"","headers":{"a":"x\udfff"}`,

@@ -182,3 +182,29 @@ it("a copy keeps the name of its redrive, and loses it when somebody else moves 
   ].map(({ metadata }) => metadata.operation)
   assert.deepStrictEqual(operations, ["op:run:1", "op:run:1", "op:run:1", "op:run:1", undefined])
 })
+
+describe("the place of a message with a key", () => {
+  const place = { key: "k", queue: "work", position: 7 }
+  const keyed = { ...delivery, place }
+  const letter = (parks?: true) =>
+    Outgoing.deadLetter(
+      keyed,
+      { _tag: "DeadLetter", reason: "permanent", queue: "work.dlq", error, parks },
+      "work",
+      now
+    )
+
+  it("is kept by retries and parked letters, and left by other letters", () => {
+    const retry = Outgoing.retry(keyed, { _tag: "Retry", delay: 0, error: undefined }, "work", now)
+    assert.deepStrictEqual([retry.place, Outgoing.hop(keyed, { delay: 5 }, "work", now).place], [place, place])
+    assert.deepStrictEqual(letter(true).place, place)
+    assert.deepStrictEqual(letter().place, { key: "k", position: 7 })
+  })
+
+  it("is that of before for a redriven letter, in the lane of its queue", () => {
+    const moved = Outgoing.move({ ...delivery, ...letter(true) }, "aside")
+    assert.deepStrictEqual(moved.place, place)
+    assert.deepStrictEqual(Outgoing.redrive({ ...delivery, ...letter() }, "other").place, { ...place, queue: "other" })
+    assert.strictEqual(Outgoing.redrive(delivery, "work").place, undefined)
+  })
+})

@@ -107,6 +107,11 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
     { classify: null },
     "RetryPolicy.make: classify: options must be an object, got null. Write {} for the defaults"
   ],
+  [
+    "a word that is no rule after dead letters",
+    { afterDeadLetter: "parks" },
+    'RetryPolicy.make: afterDeadLetter must be one of "continue", "park", got "parks". Did you mean "park"?'
+  ],
   ["a route to nowhere", { deadLetter: { routes: { permanent: "" } } }, "RetryPolicy.make: deadLetter"]
 ]
 

@@ -10,6 +10,7 @@
  * | `id`, `reason`, `error`, `at` | for people and `jq`; an import ignores them |
  * | `body` | its bytes: as text if they are UTF-8, else `{ "base64": … }` |
  * | `headers` | |
+ * | `key` | the key of the message; absent if it has none |
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
  * | `redacted` | `true` if something was hidden, else absent. Such a line cannot be imported |
  */
@@ -59,7 +60,7 @@ const iso = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : new Date(time).toISOString()
 
 /** The parts of a letter that a line has. */
-export type Written = Pick<DeadLetter, "body" | "headers" | "metadata" | "origin">
+export type Written = Pick<DeadLetter, "body" | "headers" | "key" | "metadata" | "origin">
 
 /**
  * Writes a letter of a dead-letter queue as a line of JSON, without the line end.
@@ -76,7 +77,7 @@ export type Written = Pick<DeadLetter, "body" | "headers" | "metadata" | "origin
  */
 export const format = (
   queue: string,
-  { body, headers, metadata, origin }: Written,
+  { body, headers, key, metadata, origin }: Written,
   {
     isRedacted = false
   }: {
@@ -94,6 +95,7 @@ export const format = (
       at: iso(origin?.at ?? Metadata.publishedAt(metadata)),
       body: toBody(body),
       headers,
+      key,
       metadata: Metadata.toJson(metadata)
     })
   )
@@ -139,6 +141,8 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   if (body === undefined) return { detail: `body must be text, or {"base64": …}` }
   const headers = headersOf(json["headers"])
   if (headers === undefined) return { detail: "headers must be an object of texts" }
+  const { key } = json
+  if (key !== undefined && typeof key !== "string") return { detail: "key must be text" }
   // As bytes, it would silently become another character.
   const hasHalf = [json["body"], ...Object.entries(headers).flat()].some(
     (text) => typeof text === "string" && !text.isWellFormed()
@@ -147,5 +151,5 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   const metadata = Metadata.fromJson(json["metadata"])
   if (metadata === undefined)
     return { detail: `metadata must be what an export has written, with "v":1, "id", "a" and "t0"` }
-  return { queue, body, headers, delay: 0, metadata }
+  return { queue, body, headers, delay: 0, metadata, ...(key === undefined ? {} : { place: { key } }) }
 }

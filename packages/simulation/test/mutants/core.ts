@@ -206,14 +206,14 @@ const deciding: ReadonlyArray<Mutant> = [
   {
     name: "a retry does not count its attempt",
     file: message("Outgoing"),
-    from: "      attempts: delivery.attempts,\n      notBefore: dueAt(settlement.delay, now),",
-    to: "      attempts: delivery.attempts - 1,\n      notBefore: dueAt(settlement.delay, now),"
+    from: "      attempts: delivery.attempts,\n      notBefore: dueAt(delay, now),",
+    to: "      attempts: delivery.attempts - 1,\n      notBefore: dueAt(delay, now),"
   },
   {
     name: "a message that waits on counts an attempt",
     file: message("Outgoing"),
-    from: "attempts: delivery.attempts - 1, notBefore: dueAt(settlement.delay, now)",
-    to: "attempts: delivery.attempts, notBefore: dueAt(settlement.delay, now)"
+    from: "attempts: delivery.attempts - 1,\n      notBefore: dueAt(delay, now)",
+    to: "attempts: delivery.attempts,\n      notBefore: dueAt(delay, now)"
   },
   {
     name: "a delay beyond the age is cut to the age",
