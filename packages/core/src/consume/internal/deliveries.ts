@@ -86,8 +86,6 @@ export interface Dependencies
   readonly onUnwaited: (item: Item) => void
   /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
-  /** Called with a redelivery that arrived during a settlement, and that needs the same settlement. */
-  readonly onRepeated: (item: Item) => void
   readonly progress: { readonly moved: (now: number) => void }
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
@@ -282,16 +280,12 @@ class InFlight implements Deliveries {
     }
     this.#count(item, state, history)
     if (item.state !== state) this.#enter(item, state)
-    const repeats: Array<Item> = []
     let isCommitted = false
     for (const effect of effects) {
-      if (effect._tag === "Repeat") repeats.push(this.add(effect.life.delivery, effect.life.history))
+      if (effect._tag === "Repeat") this.settleKnown(this.add(effect.life.delivery, effect.life.history))
       else if (effect._tag === "Committed") isCommitted = true
     }
-    if (life.state === Lifecycle.over)
-      this.#onEnded(item, event._tag === "Taken" ? this.keepsPlace(item.settlement) : !isCommitted)
-    // After that, or they would be returned with the later messages of their group.
-    for (const each of repeats) this.#dependencies.onRepeated(each)
+    if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onEnded(item, !isCommitted)
     return isSeparate
   }
 
@@ -367,9 +361,11 @@ class InFlight implements Deliveries {
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(delivery, settlement)
     const quick = Lifecycle.quick.taken(item)
-    if (quick === undefined) return void this.#advance(item, { _tag: "Taken" })
-    item.state = quick
-    this.#remove(item)
+    if (quick === undefined) this.#advance(item, { _tag: "Taken" })
+    else {
+      item.state = quick
+      this.#remove(item)
+    }
     if (item.group !== undefined) onEnded(item, this.keepsPlace(settlement))
   }
 
