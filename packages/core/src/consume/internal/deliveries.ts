@@ -86,6 +86,8 @@ export interface Dependencies
   readonly onUnwaited: (item: Item) => void
   /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
+  /** Called when a message of a group is no longer in flight, and a redelivery with the same settlement is. */
+  readonly onReplaced: (item: Item, by: Item) => void
   readonly progress: { readonly moved: (now: number) => void }
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
@@ -282,11 +284,18 @@ class InFlight implements Deliveries {
     if (item.state !== state) this.#enter(item, state)
     let isCommitted = false
     for (const effect of effects) {
-      if (effect._tag === "Repeat") this.settleKnown(this.add(effect.life.delivery, effect.life.history))
+      if (effect._tag === "Repeat") this.#repeat(item, effect.life)
       else if (effect._tag === "Committed") isCommitted = true
     }
     if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onEnded(item, !isCommitted)
     return isSeparate
+  }
+
+  /** Repeats the settlement of an item on its redelivery. */
+  #repeat(item: Item, { delivery, history }: Lifecycle.Life): void {
+    const next = this.add(delivery, history)
+    if (item.group !== undefined) this.#dependencies.onReplaced(item, next)
+    this.settleKnown(next)
   }
 
   #context(): Lifecycle.Context {
