@@ -289,3 +289,23 @@ it.effect("a retry that is repeated on a redelivery still holds up the later mes
     assert.deepStrictEqual([runs, settled], [["a1"], ["a1:Retry", "a2:Release"]])
   }).pipe(Effect.scoped, Effect.provide(broker.layer))
 })
+
+it.effect("an ack that is repeated on a redelivery is not returned with a later message that is lost", () => {
+  const broker = Scripted.make({ connectionBound: false, lease: { duration: 60_000, max: 1e9 }, settleBatch: 10 })
+  return Effect.gen(function* () {
+    yield* Consumer.startBatch("q", { batch }, () => {})
+    broker.faults.latency = 100
+    broker.faults.settle = () => ({ reason: "LeaseLost", fate: "lost" })
+    broker.deliver("a1", { group: "a" })
+    broker.deliver("a2", { group: "a" })
+    yield* TestClock.adjust(1050)
+    broker.deliver("a1", { group: "a", attempts: 2 })
+    yield* TestClock.adjust(50)
+    broker.faults.settle = () => undefined
+    broker.deliver("a2", { group: "a", attempts: 2 })
+    broker.take()
+    yield* TestClock.adjust(1000)
+    const settled = broker.take().filter((call) => !call.startsWith("credit"))
+    assert.deepStrictEqual(settled, ["a1:Ack", "a2:Ack"])
+  }).pipe(Effect.scoped, Effect.provide(broker.layer))
+})

@@ -8,7 +8,7 @@ import * as Settler from "../../src/consume/internal/settler.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
 import * as Lifecycle from "../../src/consume/Lifecycle.ts"
-import type { Item } from "../../src/consume/internal/item.ts"
+import type { Group, Item } from "../../src/consume/internal/item.ts"
 import { item, step } from "../items.ts"
 
 const lost = (delivery: Delivery): SettleFailure => ({
@@ -256,6 +256,20 @@ describe("extend", () => {
       assert.deepStrictEqual(take(), ["extend a", "settle b:Ack"])
       yield* TestClock.adjust(50)
       assert.deepStrictEqual(take(), ["settle a:Ack", "b Ack settled"])
+    })
+  )
+
+  it.effect("holds up the settlements of later messages of its group", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 50 })
+      const group: Group = { name: "g", out: new Set(), behind: [], following: new Set(), isClosed: true }
+      const [a, b, other] = [Object.assign(item("a"), { group }), Object.assign(item("b"), { group }), item("other")]
+      settler.extend([a])
+      for (const each of [a, b, other]) settler.settle(decided(each, Ack))
+      settler.flush()
+      assert.deepStrictEqual(take(), ["extend a", "settle other:Ack"])
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(take(), ["settle a:Ack b:Ack", "other Ack settled"])
     })
   )
 

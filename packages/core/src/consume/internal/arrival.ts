@@ -26,8 +26,6 @@ export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
   /** Adds a decoded message to the batcher. */
   readonly join: (item: Item) => void
-  /** Repeats the prior settlement of a redelivery when it is the next of its group. */
-  readonly repeat: (item: Item) => void
   /** Number of messages that are being decoded. */
   readonly decoding: () => number
   /** Stops waiting for the codec of a message whose delivery is lost. */
@@ -168,14 +166,8 @@ export const make = (dependencies: Dependencies): Arrival => {
   /** Admits a message of a group when it is the next of the group. */
   const inTurn = (item: Item): void => groups.arrived(item, mayKill(item), () => admit(item))
 
-  const repeat = (item: Item): void => {
-    if (item.delivery.group === undefined) deliveries.settleKnown(item)
-    else groups.arrived(item, true, () => deliveries.settleKnown(item))
-  }
-
   return {
     join,
-    repeat,
     decoding: () => decoding.size,
     forget: (item) => decoding.forget(item),
     clear: () => decoding.clear(),
@@ -188,9 +180,10 @@ export const make = (dependencies: Dependencies): Arrival => {
       const known = delivery.redelivered === false ? undefined : deliveries.recognise(delivery)
       if (known === "merged") return
       const item = known === undefined ? deliveries.add(delivery) : deliveries.add(known.delivery, known.history)
-      if (known?.history.prior !== undefined) repeat(item)
-      else if (delivery.group === undefined) admit(item)
-      else inTurn(item)
+      const isAlone = delivery.group === undefined
+      if (known?.history.prior === undefined) return isAlone ? admit(item) : inTurn(item)
+      if (isAlone) deliveries.settleKnown(item)
+      else groups.arrived(item, true, () => deliveries.settleKnown(item))
     }
   }
 }

@@ -86,8 +86,8 @@ export interface Dependencies
   readonly onUnwaited: (item: Item) => void
   /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
-  /** Called with a redelivery that arrived during a settlement, and that needs the same settlement. */
-  readonly onRepeated: (item: Item) => void
+  /** Called when a message of a group is no longer in flight, and a redelivery with the same settlement is. */
+  readonly onReplaced: (item: Item, by: Item) => void
   readonly progress: { readonly moved: (now: number) => void }
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
@@ -282,17 +282,20 @@ class InFlight implements Deliveries {
     }
     this.#count(item, state, history)
     if (item.state !== state) this.#enter(item, state)
-    const repeats: Array<Item> = []
     let isCommitted = false
     for (const effect of effects) {
-      if (effect._tag === "Repeat") repeats.push(this.add(effect.life.delivery, effect.life.history))
+      if (effect._tag === "Repeat") this.#repeat(item, effect.life)
       else if (effect._tag === "Committed") isCommitted = true
     }
-    if (life.state === Lifecycle.over)
-      this.#onEnded(item, event._tag === "Taken" ? this.keepsPlace(item.settlement) : !isCommitted)
-    // After that, or they would be returned with the later messages of their group.
-    for (const each of repeats) this.#dependencies.onRepeated(each)
+    if (life.state === Lifecycle.over && event._tag !== "Taken") this.#onEnded(item, !isCommitted)
     return isSeparate
+  }
+
+  /** Repeats the settlement of an item on its redelivery. */
+  #repeat(item: Item, { delivery, history }: Lifecycle.Life): void {
+    const next = this.add(delivery, history)
+    if (item.group !== undefined) this.#dependencies.onReplaced(item, next)
+    this.settleKnown(next)
   }
 
   #context(): Lifecycle.Context {
@@ -367,9 +370,11 @@ class InFlight implements Deliveries {
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(delivery, settlement)
     const quick = Lifecycle.quick.taken(item)
-    if (quick === undefined) return void this.#advance(item, { _tag: "Taken" })
-    item.state = quick
-    this.#remove(item)
+    if (quick === undefined) this.#advance(item, { _tag: "Taken" })
+    else {
+      item.state = quick
+      this.#remove(item)
+    }
     if (item.group !== undefined) onEnded(item, this.keepsPlace(settlement))
   }
 

@@ -165,7 +165,7 @@ export const make = (options: Options): Engine => {
       batcher.delete(item)
     },
     onEnded: groups.ended,
-    onRepeated: (item) => arrival.repeat(item),
+    onReplaced: groups.replaced,
     onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
   const shared = { ...options, longest, batcher, deliveries, flow, groups, progress, jobTime }

@@ -21,6 +21,8 @@ export interface Groups {
   readonly begun: (items: ReadonlyArray<Item>) => void
   /** Must be called when a message is no longer in flight. `isBack`: it was returned to its queue. */
   readonly ended: (item: Item, isBack: boolean) => void
+  /** Must be called when a redelivery that is settled as `item` takes its place. No other message may join it. */
+  readonly replaced: (item: Item, by: Item) => void
   /** Returns all messages that wait for others to their queue. */
   readonly clear: () => void
 }
@@ -100,6 +102,17 @@ class InFlightGroups implements Groups {
     else group.out.delete(item)
     group.following.delete(item)
     this.#advance(group)
+  }
+
+  replaced: Groups["replaced"] = (item, by) => {
+    const group = item.group!
+    item.group = undefined
+    by.group = group
+    group.isClosed = true
+    const out = [...group.out]
+    group.out.clear()
+    for (const each of out) group.out.add(each === item ? by : each)
+    if (group.following.delete(item)) group.following.add(by)
   }
 
   clear = (): void => {

@@ -13,7 +13,7 @@ import type { Watch } from "../../observe/Telemetry.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import type { Timer } from "../../runtime/Timers.ts"
 import { isEnlisted } from "../Lifecycle.ts"
-import type { Item, SubscriptionRef } from "./item.ts"
+import type { Group, Item, SubscriptionRef } from "./item.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
 export interface Settler {
@@ -75,10 +75,10 @@ export const make = (options: Options & Callbacks): Settler => {
   const flush = (): void => {
     if (timer !== undefined) timers.cancel(timer)
     timer = undefined
-    const extended = extending
-    const requests = extended === undefined ? pending : pending.filter((item) => !extended.has(item))
+    const waiting = extending === undefined ? none : waitingFor(pending, extending)
+    const requests = waiting.size === 0 ? pending : pending.filter((item) => !waiting.has(item))
     if (requests.length === 0) return
-    pending = extended === undefined ? [] : pending.filter((item) => extended.has(item))
+    pending = [...waiting]
     send(requests)
   }
 
@@ -137,6 +137,20 @@ export const make = (options: Options & Callbacks): Settler => {
     },
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
   }
+}
+
+const none: ReadonlySet<Item> = new Set()
+
+/** Returns the items that must wait for an extension: of their own leases, or of an earlier message of their group. */
+const waitingFor = (pending: ReadonlyArray<Item>, extending: ReadonlySet<Item>): ReadonlySet<Item> => {
+  const groups = new Set<Group>()
+  return new Set(
+    pending.filter((item) => {
+      const waits = extending.has(item) || (item.group !== undefined && groups.has(item.group))
+      if (waits && item.group !== undefined) groups.add(item.group)
+      return waits
+    })
+  )
 }
 
 const isSettled = ({ state: { _tag } }: Item): boolean => _tag === "Decided" || _tag === "Settling"
