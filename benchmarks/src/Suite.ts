@@ -26,7 +26,7 @@ export interface Venue {
   readonly close: () => Promise<void>
 }
 
-export type VenueName = "rabbitmq" | "nsq" | "sqs" | "redis"
+export type VenueName = "rabbitmq" | "nsq" | "sqs" | "redis" | "postgres"
 
 export interface Place {
   readonly job: Job

@@ -136,6 +136,31 @@ const sqs: ReadonlyArray<Goal> = ["1 poll at a time", "4 polls at a time"].flatM
   )
 )
 
+const others = ["pg-boss", "graphile-worker", "BullMQ"]
+
+/** Against each of the other libraries that can do it. */
+const againstAll = (name: string, against: ReadonlyArray<string> = others): ReadonlyArray<Goal> =>
+  goals(
+    `PostgreSQL: ${name}`,
+    "postgres",
+    name,
+    ...against.map((other): Row => ["requeue", "rate", atLeast(1.5), other])
+  )
+
+const postgres: ReadonlyArray<Goal> = [
+  ...againstAll("send, 1 in flight"),
+  ...againstAll("send, 100 in flight"),
+  ...againstAll("send batches of 100"),
+  ...againstAll("consume, 100 in progress"),
+  ...againstAll("consume batches of 100", ["pg-boss"]),
+  ...goals(
+    "PostgreSQL: from a send to its handler",
+    "postgres",
+    "send and consume, 200 a second",
+    ...others.map((other): Row => ["requeue", { figure: "p99, ms" }, atMost(1), other])
+  )
+]
+
 const inProcess: ReadonlyArray<Goal> = [
   ...goals("memory: single promise handlers", "memory", "promise handlers, 64 at a time", [
     "requeue",
@@ -175,4 +200,4 @@ const inProcess: ReadonlyArray<Goal> = [
   ])
 ]
 
-export const all: ReadonlyArray<Goal> = [...rabbitmq, ...nsq, ...sqs, ...inProcess]
+export const all: ReadonlyArray<Goal> = [...rabbitmq, ...nsq, ...sqs, ...postgres, ...inProcess]

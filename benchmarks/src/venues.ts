@@ -1,6 +1,7 @@
 /** The places where suites run. Each opens when the first suite needs it, and is then shared. */
 import type { Pinning } from "./pinning.ts"
 import * as NsqVenue from "./nsqVenue.ts"
+import * as PostgresVenue from "./postgresVenue.ts"
 import * as RabbitMqVenue from "./rabbitmqVenue.ts"
 import * as RedisVenue from "./redisVenue.ts"
 import * as SqsVenue from "./sqsVenue.ts"
@@ -12,7 +13,8 @@ const kinds: Readonly<Record<VenueName, Open>> = {
   rabbitmq: RabbitMqVenue.open,
   nsq: NsqVenue.open,
   sqs: SqsVenue.open,
-  redis: RedisVenue.open
+  redis: RedisVenue.open,
+  postgres: PostgresVenue.open
 }
 
 export interface Venues extends AsyncDisposable {

@@ -4,6 +4,7 @@ import { batches, growth, memory, queues } from "./memory.ts"
 import { micro } from "./micro.ts"
 import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
 import { peers } from "./peers.ts"
+import { postgres } from "./postgres.ts"
 import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitmqConsume.ts"
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
 import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
@@ -42,6 +43,7 @@ export const suites: ReadonlyArray<Suite> = [
   sqsConsume,
   sqsRetry,
   sqsTransit,
+  postgres,
   peers,
   peersTransit,
   guard

@@ -76,8 +76,14 @@ export const query = (statement: string, values: ReadonlyArray<Value>): Query =>
   types: { getTypeParser: (type) => parsers[type] ?? text }
 })
 
+const names = new Map<string, string>()
+
 /** The name of a prepared statement: the same name is the same text on each connection behind a pooler. */
-const nameOf = (statement: string): string => createHash("sha256").update(statement).digest("hex").slice(0, 32)
+const nameOf = (statement: string): string => {
+  const name = names.get(statement) ?? createHash("sha256").update(statement).digest("hex").slice(0, 32)
+  names.set(statement, name)
+  return name
+}
 
 /**
  * Whether the connection cannot keep prepared statements, because a pooler runs each statement on another one. Nothing happened.

@@ -207,11 +207,12 @@ export const make = (schema: string) => {
     recorded: `
       SELECT EXISTS (SELECT FROM ${inbox} i WHERE i.queue = u.queue AND i.id = u.id)
       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(queue, id, n) ORDER BY n`,
-    /** $1 age in milliseconds, $2 limit. */
+    /** $1 age in milliseconds, $2 limit. By `ctid`, which takes less than half of the time: a row of this table never moves. */
     prune: `
-      DELETE FROM ${inbox} WHERE (queue, id) IN (
-        SELECT queue, id FROM ${inbox} WHERE at < ${now} - $1::float8 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
-      ) RETURNING 1`,
+      WITH outdated AS MATERIALIZED (
+        SELECT ctid FROM ${inbox} WHERE at < ${now} - $1::float8 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
+      )
+      DELETE FROM ${inbox} WHERE ctid = ANY(ARRAY(SELECT ctid FROM outdated)) RETURNING 1, ${unsynced}`,
     /** $1 channel, $2 payload. */
     notify: `SELECT pg_notify($1, $2)::text, ${unsynced}`,
     /** In a program's transaction: the same. */

@@ -13,9 +13,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* sendKeyed(lab, ...ids)
     const order = watch()
     const gate = yield* Deferred.make<void>()
-    const keys: Array<string | undefined> = []
+    const keys: Array<string> = []
     yield* lab.start({ concurrency: 10 }, (message) => {
-      keys.push(message.key)
+      keys.push(String(message.key))
       return order.during(message, message.id === "a0" ? Deferred.await(gate) : Effect.void)
     })
     yield* lab.untilEvents("Succeeded", 12)

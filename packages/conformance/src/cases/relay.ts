@@ -78,9 +78,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     function* (lab) {
       const ids = idsOf(["a", "b"], 20)
       const order = watch()
-      const keys = new Set<string | undefined>()
+      const keys = new Set<string>()
       yield* lab.start({ concurrency: 10 }, (message) => {
-        keys.add(message.key)
+        keys.add(String(message.key))
         return order.during(message, Effect.void)
       })
       const producer = yield* lab.producer()

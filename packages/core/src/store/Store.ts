@@ -50,8 +50,11 @@ export const kinds = {
 
 const defaultRetention = 30 * 24 * 60 * 60_000
 
-/** How often the inbox is cleaned, in milliseconds, and the most messages that one step forgets. */
-const cleaning = { every: 60_000, limit: 1000 }
+/**
+ * How often the inbox is cleaned, and the pause after each step, in milliseconds; and the most messages that one step forgets.
+ * Millions of messages take minutes, in which programs' transactions need the database.
+ */
+const cleaning = { every: 60_000, pause: 50, limit: 1000 }
 
 const withoutInbox = ({ capabilities }: Service): ConfigurationError =>
   new ConfigurationError({
@@ -65,7 +68,7 @@ const clean = (inbox: InboxPort, retention: number): Effect.Effect<void> =>
   inbox
     .prune(retention, cleaning.limit)
     .pipe(
-      Effect.repeat({ until: (count) => count < cleaning.limit }),
+      Effect.repeat({ until: (count) => count < cleaning.limit, schedule: Schedule.spaced(cleaning.pause) }),
       Effect.ignore,
       Effect.repeat(Schedule.spaced(cleaning.every))
     )
