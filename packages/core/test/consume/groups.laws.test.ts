@@ -58,7 +58,12 @@ describe("a core is found that", () => {
       "if (halted.has(group)) {",
       "if (group === undefined) {"
     ],
-    ["lets a batch take what another one has left of a group", "groups", "group.isClosed = true\n", ""],
+    [
+      "lets a batch take what another one has left of a group",
+      "groups",
+      "group.isClosed = true\n      const waiting",
+      "const waiting"
+    ],
     [
       "keeps those behind a message that goes back",
       "groups",
