@@ -8,7 +8,7 @@ import { blocked, free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
  *
  * A clock may have fractions of a millisecond.
  */
-export const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
+const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
 
 const isHeld = `seq = ? AND token = ? AND ${isLeased}`
 
