@@ -378,8 +378,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "settlements are sent while their leases are extended",
     file: consume("settler"),
-    from: "const requests = extended === undefined ? pending : pending.filter((item) => !extended.has(item))\n    if (requests.length === 0) return\n    pending = extended === undefined ? [] : pending.filter((item) => extended.has(item))",
-    to: "const requests = pending\n    if (requests.length === 0) return\n    pending = []"
+    from: "const waiting = extending === undefined ? none : waitingFor(pending, extending)",
+    to: "const waiting = none"
   },
   {
     name: "leases are extended while they are settled",
