@@ -39,12 +39,13 @@ await requeue.consumeBatch<Work>(
     concurrency: 3,
     retry: { maxRetries: 1, maxDeliveries: "unlimited", afterDeadLetter: "park" }
   },
-  ({ messages, within }) => {
+  (batch) => {
+    const { messages } = batch
     const done = messages.filter((message) => !isFailing(message))
     for (const message of messages) if (!done.includes(message)) message.fail(new Error("no"))
     if (done.length === 0) return
     transaction(() => {
-      void within(db)
+      void batch.within(db)
       for (const { body, key } of done) insert.run(key!, body.n)
     })
   }

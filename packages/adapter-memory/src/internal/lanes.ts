@@ -1,31 +1,33 @@
 /** Lanes: the order of messages with a key. Of each lane, one message is in a queue's order, and the others are blocked. */
-import { Heap } from "@requeue/core/port"
-import type { Queue, StoredMessage } from "./queues.ts"
+import { Heap, type Lane } from "@requeue/core/port"
 
-interface Blocked {
-  readonly message: StoredMessage
-  readonly queue: Queue
+/** The part of a message that its lane needs. */
+interface Member {
+  place: Lane.Place | undefined
 }
 
-/** The blocked messages of one lane. It exists while the lane has a first message. */
-type Followers = Heap.Heap<Blocked>
+/** The part of a queue that has blocked messages. */
+interface Holder<M> {
+  readonly behind: Set<M>
+}
 
 /** All lanes of a broker. */
-export interface Lanes {
+export interface Lanes<M extends Member, Q extends Holder<M>> {
   /** Puts a message of a queue into its lane. Returns whether it is the first one; else it is blocked. */
-  readonly enter: (queue: Queue, message: StoredMessage) => boolean
+  readonly enter: (queue: Q, message: M) => boolean
   /** Removes the first message of a lane. The next one is freed. */
-  readonly leave: (message: StoredMessage) => void
+  readonly leave: (message: M) => void
   /** Returns how many messages the first message of a lane blocks; `undefined` if the message is in no lane. */
-  readonly blocks: (message: StoredMessage) => number | undefined
+  readonly blocks: (message: M) => number | undefined
 }
 
-const laneOf = ({ place }: StoredMessage): string | undefined =>
+const laneOf = ({ place }: Member): string | undefined =>
   place?.queue === undefined ? undefined : JSON.stringify([place.queue, place.key])
 
 /** `free` delivers a message that was blocked. */
-export const make = (free: (queue: Queue, message: StoredMessage) => void): Lanes => {
-  const lanes = new Map<string, Followers>()
+export const make = <M extends Member, Q extends Holder<M>>(free: (queue: Q, message: M) => void): Lanes<M, Q> => {
+  /** The blocked messages of each lane, which exists while it has a first message. */
+  const lanes = new Map<string, Heap.Heap<{ readonly message: M; readonly queue: Q }>>()
   let last = 0
 
   return {

@@ -113,7 +113,7 @@ export interface Queues {
   /** The message has left its queue for good: the next one of its key may be delivered. */
   readonly makeWay: (message: StoredMessage) => void
   /** Returns how many messages of its key a message holds up; `undefined` if it is in no lane. */
-  readonly blocks: Lanes.Lanes["blocks"]
+  readonly blocks: Lanes.Lanes<StoredMessage, Queue>["blocks"]
   /** Appends a message, now or after the delay. The caller counts it in `held`. */
   readonly enqueue: (queue: Queue, message: StoredMessage, delay: number) => void
   /** Does the same for a message that was released because it arrived early: it does not arrive early again. */
@@ -161,7 +161,7 @@ export const make = (env: {
     else queue.ready.append(message)
   }
 
-  const lanes = Lanes.make((queue, message) => {
+  const lanes = Lanes.make<StoredMessage, Queue>((queue, message) => {
     enqueue(queue, message, Math.max(0, message.due - timers.now()))
     onReady(queue)
   })

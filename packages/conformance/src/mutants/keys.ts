@@ -44,7 +44,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   publishing(
     "forgets keys",
     "messages of a key are handled one at a time in the order of their sends, and keys do not wait for each other",
-    ({ place: _, ...message }) => message
+    (message) => ({ ...message, place: undefined })
   ),
   publishing("gives all messages the same key", retries, ({ place, ...message }) => ({
     ...message,

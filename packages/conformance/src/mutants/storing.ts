@@ -83,7 +83,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   alters(
     "forgets the key of what it sends in a transaction",
     "messages with keys leave the outbox in the order of their sends, with their keys",
-    ({ place: _, ...message }) => message
+    (message) => ({ ...message, place: undefined })
   ),
   alters("relays a delayed message at once", "a delayed message from the outbox is never early", (message) => ({
     ...message,
