@@ -1,17 +1,18 @@
 /** Lanes: the order of messages with a key. Of each lane, one message is in a queue's order, and the others are blocked. */
 import { Heap, type Lane } from "@requeue/core/port"
 
-interface Placed {
+/** The part of a message that its lane needs. */
+interface Member {
   place: Lane.Place | undefined
 }
 
-interface Queue<M> {
-  /** Its blocked messages. */
+/** The part of a queue that has blocked messages. */
+interface Holder<M> {
   readonly behind: Set<M>
 }
 
 /** All lanes of a broker. */
-export interface Lanes<M, Q> {
+export interface Lanes<M extends Member, Q extends Holder<M>> {
   /** Puts a message of a queue into its lane. Returns whether it is the first one; else it is blocked. */
   readonly enter: (queue: Q, message: M) => boolean
   /** Removes the first message of a lane. The next one is freed. */
@@ -20,12 +21,12 @@ export interface Lanes<M, Q> {
   readonly blocks: (message: M) => number | undefined
 }
 
-const laneOf = ({ place }: Placed): string | undefined =>
+const laneOf = ({ place }: Member): string | undefined =>
   place?.queue === undefined ? undefined : JSON.stringify([place.queue, place.key])
 
 /** `free` delivers a message that was blocked. */
-export const make = <M extends Placed, Q extends Queue<M>>(free: (queue: Q, message: M) => void): Lanes<M, Q> => {
-  /** The blocked messages of each lane that has a first message. */
+export const make = <M extends Member, Q extends Holder<M>>(free: (queue: Q, message: M) => void): Lanes<M, Q> => {
+  /** The blocked messages of each lane, which exists while it has a first message. */
   const lanes = new Map<string, Heap.Heap<{ readonly message: M; readonly queue: Q }>>()
   let last = 0
 

@@ -23,7 +23,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* Deferred.succeed(gate, undefined)
     yield* lab.untilEvents("Succeeded", ids.length)
     checkOrder(order, ids)
-    Check.equal("keys", keys.toSorted(), ids.map(keyOf).toSorted())
+    Check.equal("keys", keys.map(String).toSorted(), ids.map(keyOf).toSorted())
     yield* lab.untilEmpty
   }),
   test(

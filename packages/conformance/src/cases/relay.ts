@@ -92,7 +92,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       }
       yield* lab.untilEvents("Succeeded", ids.length)
       checkOrder(order, ids)
-      Check.equal("keys", [...keys].toSorted(), ["a", "b"])
+      Check.equal("keys", [...keys].map(String).toSorted(), ["a", "b"])
     },
     Needs.all(needs, Needs.has("keyedOrder"), Needs.has("parkedKeys"))
   )
