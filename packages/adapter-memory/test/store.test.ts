@@ -342,6 +342,9 @@ describe("an inbox", () => {
       yield* TestClock.adjust(30 * 24 * 60 * minute)
       assert.deepStrictEqual(yield* inbox!.recorded("jobs", ["a"]), ["a"])
       yield* TestClock.adjust(minute)
+      // In steps, between which other statements run.
+      assert.strictEqual((yield* inbox!.recorded("jobs", ["a", ...others])).length, 1501)
+      yield* TestClock.adjust(100)
       assert.deepStrictEqual(yield* inbox!.recorded("jobs", ["a", ...others]), [])
     }).pipe(Effect.scoped)
   )

@@ -56,6 +56,8 @@ const campaign = async (
 }
 
 const show = async (scenario: Scenario, replay: string, shrinks: boolean): Promise<number> => {
+  // As in the threads of a campaign: the metadata of copies has stack traces.
+  Error.stackTraceLimit = 0
   let checked = await Checked.run(scenario)
   const { law } = checked
   if (law !== undefined && shrinks) {
