@@ -8,7 +8,7 @@
  */
 import { SqlMessage } from "@requeue/kit"
 import { quoted } from "../PostgresSchema.ts"
-import { blockedOf, lockOf, others as othersOf, someBlocked } from "./connect/order.ts"
+import { blockedOf, lockOf, others as othersOf, settles, someBlocked } from "./connect/order.ts"
 
 /** The time of the statement, with fractions. */
 const exact = "(extract(epoch FROM statement_timestamp()) * 1000)"
@@ -37,11 +37,11 @@ export type Statements = ReturnType<typeof make>
 
 // Long, because it is a list.
 export const make = (schema: string) => {
-  const message = `${quoted(schema)}.message`
-  const inbox = `${quoted(schema)}.inbox`
-  const queue = `${quoted(schema)}.queue`
-  const version = `${quoted(schema)}.version`
-  const admit = `${quoted(schema)}.admit`
+  const name = quoted(schema)
+  const message = `${name}.message`
+  const inbox = `${name}.inbox`
+  const queue = `${name}.queue`
+  const version = `${name}.version`
   const counted = (where: string): string => `(SELECT count(*) FROM ${message} WHERE queue = $1 AND ${where})`
   const created = (names: string): string =>
     `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
@@ -80,17 +80,19 @@ export const make = (schema: string) => {
    */
   const settle = (
     change: string,
-    { more = "", isSynced = false, others = "", former = "NULL", leaves = "true" } = {}
+    { more = "", isSynced = false, others = "", former = "NULL", leaves = "false" } = {}
   ): string => `
     WITH handle AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::int[]${more}) WITH ORDINALITY AS h(seq, token${others}, i)),
     held AS MATERIALIZED (
-      SELECT m.seq, CASE WHEN m.lane IS NOT NULL AND ${leaves} THEN ${lockOf("m.lane", "m.key")} END AS lock
+      SELECT m.seq, m.key, CASE WHEN ${leaves} THEN m.lane END AS lane
       FROM ${message} m JOIN handle h ON m.seq = h.seq AND m.token = h.token FOR UPDATE OF m SKIP LOCKED
     ), alone AS MATERIALIZED (
-      SELECT count(pg_advisory_xact_lock(lock)) FROM (SELECT DISTINCT lock FROM held WHERE lock IS NOT NULL ORDER BY lock) l
+      SELECT count(pg_advisory_xact_lock(lock)), ${settles}
+      FROM (SELECT DISTINCT ${lockOf("lane", "key")} AS lock FROM held WHERE lane IS NOT NULL ORDER BY lock) locks
     ), ${change}
     SELECT coalesce(c.at, ${former}), c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
-      ${isSynced ? synced : unsynced}
+      ${isSynced ? synced : unsynced}, (SELECT ${name}.advance(array_agg(lane), array_agg(key)) FROM held JOIN changed USING (seq)
+        WHERE lane IS NOT NULL HAVING count(*) > 0)
     FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
   /** A copy that an attempt without an answer has stored: it has the next token. One that another consumer received has deliveries. */
   const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
@@ -106,8 +108,8 @@ export const make = (schema: string) => {
         ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${token}, deliveries = deliveries + $6::int
-        WHERE seq = ANY(ARRAY(SELECT seq FROM due WHERE CASE WHEN lane IS NULL THEN true ELSE
-          ${admit}(seq, lane, key, coalesce(position, seq), token = 0) END))
+        WHERE seq = ANY(ARRAY(SELECT seq FROM due WHERE lane IS NULL UNION ALL
+          SELECT ${name}.admit(array_agg(seq)) FROM due WHERE lane IS NOT NULL HAVING count(*) > 0))
         RETURNING seq, token, deliveries, metadata, headers, body
       )
       SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, ${unsynced}${more}
@@ -146,8 +148,8 @@ export const make = (schema: string) => {
       handle AS MATERIALIZED (SELECT h.* FROM setting, unnest($1::bigint[], $2::int[]) AS h(seq, token)),
       changed AS (DELETE FROM ${message} m USING handle h WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq)
       SELECT seq FROM changed`,
-    remove: settle(`changed AS (${deleted})`),
-    removeAgain: settle(`changed AS (${deleted})`, { former: removed }),
+    remove: settle(`changed AS (${deleted})`, { leaves: "true" }),
+    removeAgain: settle(`changed AS (${deleted})`, { former: removed, leaves: "true" }),
     /** $3 how many deliveries of each do not count. */
     giveBack: settle(
       `changed AS (
@@ -161,7 +163,7 @@ export const make = (schema: string) => {
       `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`
     ),
     /** Frees messages whose earlier ones left their lanes in transactions without the lock. Returns the queues, and when they are due. */
-    fill: `SELECT lane, ${now}, ${unsynced} FROM ${quoted(schema)}.fill() lane`,
+    fill: `SELECT lane, ${now}, ${unsynced} FROM ${name}.fill() lane`,
     /** $3 queue, $4 delay, $5 metadata and $6 lane of each copy. */
     replace: settle(
       `made AS (${created(`(SELECT DISTINCT queue AS name FROM handle EXCEPT SELECT name FROM ${queue}) missing`)}),
@@ -207,7 +209,7 @@ export const make = (schema: string) => {
     /** $1 and $2 handles. */
     removeDelayed: settle(
       `changed AS (DELETE FROM ${message} WHERE ${areHeld} AND leased = 0 AND at > ${now} RETURNING seq, at)`,
-      { isSynced: true }
+      { isSynced: true, leaves: "true" }
     ),
     version: `SELECT version, id FROM ${version}`,
     /** $1 schema. Whether there is a table for the version. */
