@@ -9,6 +9,8 @@
  * ```
  */
 
+import { order } from "./internal/connect/order.ts"
+
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
@@ -17,9 +19,12 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * running processes of the previous version can work with: a process checks the version only when it starts.
  *
  * - `at`: when the message is due; for one without a delay, when it became ready. Epoch milliseconds of the server.
- * - `leased`: when the lease of its delivery ends; 0: no consumer has it.
+ * - `leased`: when the lease of its delivery ends; 0: no consumer has it; -1: it waits for an earlier message of its key.
  * - `token`: random for each lease, and grows with each settlement. A settlement with another token does nothing.
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
+ * - `key`: NULL: none. `lane`: the queue in whose order the message has its place; NULL: in none, as most dead letters.
+ * - `position`: in its lane; NULL: `seq`. The copy of a dead letter has that of its original.
+ * - `vacancy`: lanes and keys whose next message must be freed. Processes of version 2 consume messages with a key in any order.
  * - `inbox`: the messages of other brokers that a transaction has done, and when.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of
@@ -53,7 +58,18 @@ CREATE INDEX message_leased ON ${schema}.message (leased) WHERE leased > 0;`,
   at bigint NOT NULL DEFAULT floor(extract(epoch FROM statement_timestamp()) * 1000),
   PRIMARY KEY (queue, id)
 );
-CREATE INDEX inbox_at ON ${schema}.inbox (at);`
+CREATE INDEX inbox_at ON ${schema}.inbox (at);`,
+  (schema) => `ALTER TABLE ${schema}.message ADD COLUMN key text COLLATE "C", ADD COLUMN lane text COLLATE "C",
+  ADD COLUMN position bigint, DROP CONSTRAINT message_check, ADD CONSTRAINT message_check CHECK (
+    least(at, leased + 1, token, deliveries, position) >= 0 AND greatest(seq, at, leased, position) < 9007199254740991
+    AND (leased >= 0 OR lane IS NOT NULL) AND (lane IS NULL OR key IS NOT NULL)) NOT VALID;
+CREATE INDEX message_lane ON ${schema}.message (lane, key, least(leased, 0), coalesce(position, seq), seq) WHERE lane IS NOT NULL;
+CREATE TABLE ${schema}.vacancy (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  lane text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL
+);
+${order(schema)}`
 ]
 
 /** The version that this adapter needs. */
@@ -80,6 +96,8 @@ GRANT USAGE ON SCHEMA ${name} TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.message TO ${to};
 GRANT SELECT, INSERT ON ${name}.queue TO ${to};
 GRANT SELECT, INSERT, DELETE ON ${name}.inbox TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.vacancy TO ${to};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${name} TO ${to};
 GRANT SELECT ON ${name}.version TO ${to};`
   return `BEGIN;
 ${migration(schema)}${role === undefined ? "" : grants(quoted(role))}

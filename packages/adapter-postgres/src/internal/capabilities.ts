@@ -26,5 +26,7 @@ export const make = ({ lease }: Pick<Settings, "lease">): Capabilities.Capabilit
   exactCounts: true,
   uncountedBrowse: true,
   delayedMessages: true,
+  keyedOrder: true,
+  parkedKeys: true,
   transactions: true
 })

@@ -10,6 +10,9 @@ export const handles = (all: ReadonlyArray<SqlMessage.Handle>): ReadonlyArray<st
   integers(all.map(({ token }) => token))
 ]
 
+/** Whether a row of a claim was leased: one that waits for an earlier message of its key has no token. */
+export const isLeased = ({ token }: { readonly token: number | null }): boolean => token !== null
+
 /** The queues of new messages, each once; one that two messages treat differently may be created. */
 export const targets = (rows: ReadonlyArray<SqlMessage.NewRow>): ReadonlyMap<string, boolean> => {
   const all = new Map<string, boolean>()
@@ -31,10 +34,11 @@ export const published = (
 ): ReadonlyArray<string | Buffer> => {
   const numbers = new Map([...queues.keys()].map((name, index) => [name, index + 1]))
   let end = 1
-  const messages = rows.map(({ body, delay, headers, metadata, queue }) => {
+  const messages = rows.map(({ body, delay, headers, metadata, place, queue }) => {
     const start = end
     end += body.length
-    return { target: numbers.get(queue), delay, metadata, headers, start, size: body.length }
+    const { key, position, queue: lane } = place ?? {}
+    return { target: numbers.get(queue), delay, metadata, headers, start, size: body.length, key, lane, position }
   })
   return [JSON.stringify([...queues].map(([name, may]) => ({ name, may }))), JSON.stringify(messages), bodiesOf(rows)]
 }

@@ -8,6 +8,7 @@
  */
 import { SqlMessage } from "@requeue/kit"
 import { quoted } from "../PostgresSchema.ts"
+import { blockedOf, lockOf, others as othersOf, settles, someBlocked } from "./connect/order.ts"
 
 /** The time of the statement, with fractions. */
 const exact = "(extract(epoch FROM statement_timestamp()) * 1000)"
@@ -30,16 +31,17 @@ export const maxToken = 2_000_000_000
 /** A token that no earlier delivery had, even if a restored backup or a standby lost that delivery's row and reused its number. */
 const anyToken = `floor(random() * ${maxToken})::integer`
 
-const { columns } = SqlMessage
+const columns = `${SqlMessage.columns}, ${SqlMessage.lanes}`
 
 export type Statements = ReturnType<typeof make>
 
 // Long, because it is a list.
 export const make = (schema: string) => {
-  const message = `${quoted(schema)}.message`
-  const inbox = `${quoted(schema)}.inbox`
-  const queue = `${quoted(schema)}.queue`
-  const version = `${quoted(schema)}.version`
+  const name = quoted(schema)
+  const message = `${name}.message`
+  const inbox = `${name}.inbox`
+  const queue = `${name}.queue`
+  const version = `${name}.version`
   const counted = (where: string): string => `(SELECT count(*) FROM ${message} WHERE queue = $1 AND ${where})`
   const created = (names: string): string =>
     `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
@@ -48,18 +50,21 @@ export const make = (schema: string) => {
    * $1 queues and $2 messages as JSON, $3 all bodies. Returns for each queue whether it is missing, and when its first message is
    * due.
    */
-  const publish = (durability: string): string => `
+  const publish = (durability: string, leased: string): string => `
       WITH target AS MATERIALIZED (
         SELECT t.i, t.name, t.may, q.name IS NOT NULL AS present
         FROM ROWS FROM (json_to_recordset($1::text::json) AS (name text, may boolean)) WITH ORDINALITY AS t(name, may, i)
           LEFT JOIN ${queue} q ON q.name = t.name
       ), made AS (${created("target WHERE may AND NOT present")}),
       added AS (
-        INSERT INTO ${message} (queue, at, metadata, headers, body)
-        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($3::bytea, m.start, m.size)
+        INSERT INTO ${message} (queue, at, metadata, headers, body, key, lane, position, leased)
+        SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($3::bytea, m.start, m.size),
+          m.key, m.lane, m.position, CASE WHEN m.lane IS NULL THEN 0 ELSE ${leased} END
         FROM ROWS FROM (
-          json_to_recordset($2::text::json) AS (target int, delay float8, metadata text, headers text, start int, size int)
-        ) WITH ORDINALITY AS m(target, delay, metadata, headers, start, size, i)
+          json_to_recordset($2::text::json) AS (
+            target int, delay float8, metadata text, headers text, start int, size int, key text, lane text, position bigint
+          )
+        ) WITH ORDINALITY AS m(target, delay, metadata, headers, start, size, key, lane, position, i)
           JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
         RETURNING queue, at
       )
@@ -70,40 +75,54 @@ export const make = (schema: string) => {
   /**
    * Changes delivered messages, whose handles are the arrays $1 and $2. Returns for each handle when its message
    * is due now, or NULL for one that was not changed, and whether it is still there because another transaction has it locked.
-   * `former` finds one that was changed before.
+   * `former` finds one that was changed before, and `leaves` those that leave their lane: their locks are taken in the same order by
+   * all statements, so two do not wait for each other.
    */
-  const settle = (change: string, { more = "", isSynced = false, others = "", former = "NULL" } = {}): string => `
+  const settle = (
+    change: string,
+    { more = "", isSynced = false, others = "", former = "NULL", leaves = "false" } = {}
+  ): string => `
     WITH handle AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::int[]${more}) WITH ORDINALITY AS h(seq, token${others}, i)),
     held AS MATERIALIZED (
-      SELECT m.seq FROM ${message} m JOIN handle h ON m.seq = h.seq AND m.token = h.token FOR UPDATE OF m SKIP LOCKED
+      SELECT m.seq, m.key, CASE WHEN ${leaves} THEN m.lane END AS lane
+      FROM ${message} m JOIN handle h ON m.seq = h.seq AND m.token = h.token FOR UPDATE OF m SKIP LOCKED
+    ), alone AS MATERIALIZED (
+      SELECT count(pg_advisory_xact_lock(lock)), ${settles}
+      FROM (SELECT DISTINCT ${lockOf("lane", "key")} AS lock FROM held WHERE lane IS NOT NULL ORDER BY lock) locks
     ), ${change}
     SELECT coalesce(c.at, ${former}), c.seq IS NULL AND EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token),
-      ${isSynced ? synced : unsynced}
+      ${isSynced ? synced : unsynced}, (SELECT ${name}.advance(array_agg(lane), array_agg(key)) FROM held JOIN changed USING (seq)
+        WHERE lane IS NOT NULL HAVING count(*) > 0)
     FROM handle h LEFT JOIN changed c ON c.seq = h.seq ORDER BY h.i`
   /** A copy that an attempt without an answer has stored: it has the next token. One that another consumer received has deliveries. */
   const replaced = `(SELECT m.at FROM ${message} m WHERE m.seq = h.seq AND m.token = h.token + 1 AND m.deliveries = 0)`
   const removed = `CASE WHEN NOT EXISTS (SELECT FROM ${message} m WHERE m.seq = h.seq) THEN 0 END`
-  const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held))"
-  const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, at`
+  const areHeld = "seq = ANY(ARRAY(SELECT seq FROM held, alone))"
+  /** The next message of the key is due now. */
+  const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, ${now} AS at`
 
-  const claim = (token: string): string => `
+  /** Returns the messages that were due, in order. One that was not leased has no token. */
+  const claim = (token: string, more = ""): string => `
       WITH due AS MATERIALIZED (
-        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
+        SELECT seq, at, token, key, lane, position FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
         ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${token}, deliveries = deliveries + $6::int
-        WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING ${columns}
+        WHERE seq = ANY(ARRAY(SELECT seq FROM due WHERE lane IS NULL UNION ALL
+          SELECT ${name}.admit(array_agg(seq)) FROM due WHERE lane IS NOT NULL HAVING count(*) > 0))
+        RETURNING seq, token, deliveries, metadata, headers, body
       )
-      SELECT ${columns}, ${unsynced} FROM taken ORDER BY at, seq`
+      SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, ${unsynced}${more}
+      FROM due d LEFT JOIN taken t ON t.seq = d.seq ORDER BY d.at, d.seq`
 
   return {
-    publish: publish(synced),
+    publish: publish(synced, "-1"),
     /** In a program's transaction. */
-    publishWithin: publish("NULL"),
+    publishWithin: publish("NULL", "0"),
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
     claim: claim(anyToken),
-    /** Like `claim`, with the token $7 for all messages. */
-    claimAs: claim("$7::int"),
+    /** Like `claim`, with the token $7 for all messages, and how many messages each of them holds up. */
+    claimAs: claim("$7::int", `, CASE WHEN d.lane IS NOT NULL THEN ${othersOf(message, "d.lane", "d.key")} END`),
     /** $1 queue, $2 token of a claim that counted no delivery. Returns its messages to the queue, and when they were due. */
     unclaim: `
       WITH claimed AS MATERIALIZED (
@@ -129,8 +148,8 @@ export const make = (schema: string) => {
       handle AS MATERIALIZED (SELECT h.* FROM setting, unnest($1::bigint[], $2::int[]) AS h(seq, token)),
       changed AS (DELETE FROM ${message} m USING handle h WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq)
       SELECT seq FROM changed`,
-    remove: settle(`changed AS (${deleted})`),
-    removeAgain: settle(`changed AS (${deleted})`, { former: removed }),
+    remove: settle(`changed AS (${deleted})`, { leaves: "true" }),
+    removeAgain: settle(`changed AS (${deleted})`, { former: removed, leaves: "true" }),
     /** $3 how many deliveries of each do not count. */
     giveBack: settle(
       `changed AS (
@@ -143,17 +162,20 @@ export const make = (schema: string) => {
     extend: settle(
       `changed AS (UPDATE ${message} SET leased = ceil(${exact} + $3)::bigint WHERE ${areHeld} RETURNING seq, at)`
     ),
-    /** $3 queue, $4 delay and $5 metadata of each copy. */
+    /** Frees messages whose earlier ones left their lanes in transactions without the lock. Returns the queues, and when they are due. */
+    fill: `SELECT lane, ${now}, ${unsynced} FROM ${name}.fill() lane`,
+    /** $3 queue, $4 delay, $5 metadata and $6 lane of each copy. */
     replace: settle(
       `made AS (${created(`(SELECT DISTINCT queue AS name FROM handle EXCEPT SELECT name FROM ${queue}) missing`)}),
       changed AS (
         UPDATE ${message} m SET queue = h.queue, at = ${dueAfter("h.delay")}, metadata = h.metadata, leased = 0, deliveries = 0,
-          token = m.token + 1
+          token = m.token + 1, lane = h.lane
         FROM handle h WHERE m.${areHeld} AND m.seq = h.seq RETURNING m.seq, m.at
       )`,
       {
-        more: ", $3::text[], $4::float8[], $5::text[]",
-        others: ", queue, delay, metadata",
+        more: ", $3::text[], $4::float8[], $5::text[], $6::text[]",
+        others: ", queue, delay, metadata, lane",
+        leaves: "h.lane IS NULL",
         isSynced: true,
         former: replaced
       }
@@ -163,19 +185,23 @@ export const make = (schema: string) => {
     /** $1 names. Returns the names of existing queues. */
     exist: `SELECT name FROM ${queue} WHERE name = ANY($1::text[])`,
     names: `SELECT name FROM ${queue} ORDER BY name`,
-    /** $1 queue. A lease that is over makes its message ready. Four index scans, because the table holds all queues. */
+    /** $1 queue. A lease that is over makes its message ready. Five index scans, because the table holds all queues. */
     count: `
       SELECT ${counted(`leased = 0 AND at <= ${now}`)} + ${counted(`leased > 0 AND leased <= ${now}`)},
         ${counted(`leased > 0 AND leased > ${now}`)}, ${counted(`leased = 0 AND at > ${now}`)},
-        EXISTS (SELECT FROM ${queue} WHERE name = $1)`,
+        EXISTS (SELECT FROM ${queue} WHERE name = $1), ${blockedOf(message, "$1")}`,
     /** $1 queue. Returns in how many milliseconds each delayed message is due. */
     delays: `SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now}`,
     /** $1 queue. */
     oldest: `SELECT ${columns} FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq LIMIT 1`,
-    /** $1 queue, $2 limit. */
+    /** $1 queue, $2 limit. First the blocked messages: a removal frees others. Returns the lanes. */
     purge: `
-      WITH batch AS MATERIALIZED (SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2 FOR UPDATE SKIP LOCKED)
-      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM batch)) RETURNING seq`,
+      WITH waiting AS MATERIALIZED (${someBlocked(message, "$1", "$2::bigint")}),
+      batch AS MATERIALIZED (
+        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2::bigint - (SELECT count(*) FROM waiting)
+        FOR UPDATE SKIP LOCKED
+      )
+      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM waiting UNION ALL SELECT seq FROM batch)) RETURNING seq, lane`,
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit. */
     delayed: `
       SELECT ${columns} FROM ${message}
@@ -183,7 +209,7 @@ export const make = (schema: string) => {
     /** $1 and $2 handles. */
     removeDelayed: settle(
       `changed AS (DELETE FROM ${message} WHERE ${areHeld} AND leased = 0 AND at > ${now} RETURNING seq, at)`,
-      { isSynced: true }
+      { isSynced: true, leaves: "true" }
     ),
     version: `SELECT version, id FROM ${version}`,
     /** $1 schema. Whether there is a table for the version. */
@@ -192,10 +218,10 @@ export const make = (schema: string) => {
     enter: `LOCK TABLE ${message} IN ROW EXCLUSIVE MODE`,
     /** In a program's transaction: returns the database and its server. */
     identity: `SELECT id, current_database(), (SELECT system_identifier::text FROM pg_control_system()) FROM ${version}`,
-    /** In a program's transaction: $1 handles. Returns the held ones. */
+    /** In a program's transaction: $1 handles. Returns the held ones, and when the next messages of their keys are due. */
     ack: `
       DELETE FROM ${message} m USING json_to_recordset($1::text::json) AS h(seq bigint, token int)
-      WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq`,
+      WHERE m.seq = h.seq AND m.token = h.token RETURNING m.seq, ${now}`,
     /**
      * In a program's transaction: $1 queue, $2 ids as JSON. Returns those that were not recorded before. It waits for transactions
      * that record one of them; in order, because two that record the same must not wait for each other.

@@ -49,7 +49,7 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
       const pending = (queue: string) =>
         sql(async (own) => {
           const { rows } = await own.query<{ ready: string; held: string; delayed: string }>(
-            `SELECT count(*) FILTER (WHERE leased < ${now} AND at <= ${now}) AS ready,
+            `SELECT count(*) FILTER (WHERE leased BETWEEN 0 AND ${now} AND at <= ${now}) AS ready,
                count(*) FILTER (WHERE leased >= ${now}) AS held,
                count(*) FILTER (WHERE leased = 0 AND at > ${now}) AS delayed
              FROM ${schema}.message WHERE queue = $1`,
@@ -63,7 +63,7 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
         sql(async (own) => {
           const { rows } = await own.query<Array<unknown>>(
             query(
-              `SELECT seq, token, deliveries + 1, at, metadata, headers, body FROM ${schema}.message
+              `SELECT seq, token, deliveries + 1, at, metadata, headers, body, key, lane, position FROM ${schema}.message
                WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq`,
               [queue]
             ) as never // The types of pg lack parsers without a format.

@@ -123,7 +123,7 @@ describe("the schema", () => {
     await admin.query(`UPDATE ${schema}.version SET version = 99`)
     const { isMisconfigured, message, reason } = await errorOf(open({ schema }))
     assert.deepStrictEqual([reason, isMisconfigured], ["ConnectionFailed", true])
-    assert.match(message, /version 99 .* supports 2.*Install the version/)
+    assert.match(message, /version 99 .* supports 3.*Install the version/)
   })
 
   test("of an older adapter is not migrated with create: false", async () => {
@@ -132,7 +132,25 @@ describe("the schema", () => {
     await admin.query(`UPDATE ${schema}.version SET version = 0`)
     const { isMisconfigured, message } = await errorOf(open({ schema, create: false }))
     assert.isTrue(isMisconfigured)
-    assert.match(message, /has version 0 .* needs 2\. Run requeue create/)
+    assert.match(message, /has version 0 .* needs 3\. Run requeue create/)
+  })
+
+  test("of version 2 is migrated with its messages, which then have keys too", async () => {
+    const schema = fresh()
+    const [whole, last] = [PostgresSchema.migration(schema), PostgresSchema.migration(schema, 2)]
+    await admin.query(whole.replace(last, `UPDATE "${schema}".version SET version = 2;`))
+    await admin.query(`INSERT INTO ${schema}.message (queue, body) VALUES ('orders', '1')`)
+    const requeue = await open({ schema })
+    await requeue.sendBatch("orders", [
+      { body: 2, key: "a" },
+      { body: 3, key: "a" }
+    ])
+    assert.deepStrictEqual(await requeue.counts("orders"), { ready: 2, inFlight: 0, delayed: 0, blocked: 1 })
+    const seen: Array<unknown> = []
+    await requeue.consume("orders", { concurrency: 10 }, ({ body }) => void seen.push(body))
+    await until("three messages", () => seen.length === 3)
+    assert.deepStrictEqual(seen, [1, 2, 3])
+    await requeue.close()
   })
 
   test("that is missing is not created with create: false", async () => {
@@ -159,7 +177,7 @@ describe("a role", () => {
     const [schema, url] = [fresh(), await role("worker")]
     await admin.query(PostgresSchema.sql(schema, "worker"))
     const requeue = await open({ url, schema })
-    await requeue.sendBatch("orders", [{ body: 1 }, { body: 2 }, { body: 3 }])
+    await requeue.sendBatch("orders", [{ body: 1, key: "a" }, { body: 2 }, { body: 3, key: "a" }])
     const seen: Array<number> = []
     const consumer = await requeue.consume("orders", { retry: { maxRetries: 0 } }, ({ body }) => {
       seen.push(Number(body))

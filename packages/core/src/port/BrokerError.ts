@@ -173,7 +173,7 @@ export const withoutKeys = (
     queue,
     reason: "Unsupported",
     detail: keyedOrderObstacle,
-    remedy: "Send without key, or use SQLite or a FIFO queue of SQS"
+    remedy: "Send without key, or use SQLite, PostgreSQL or a FIFO queue of SQS"
   })
 
 /** The capabilities that name a broker, and its reason to refuse keys. */

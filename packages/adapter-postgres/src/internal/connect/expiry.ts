@@ -1,4 +1,4 @@
-/** Ends the leases of processes that were killed. */
+/** Ends the leases of processes that were killed, and frees messages that transactions of programs could not free. */
 import type { Timers } from "@requeue/core/port"
 import type { Statements } from "../statements.ts"
 import type { Lane } from "./lane.ts"
@@ -34,7 +34,8 @@ export const make = ({ lane, statements, timeout, timers, wake }: Dependencies):
     timeout,
     run: async (session) => {
       const began = timers.now()
-      const rows = await session.query(statements.expire, [maxExpired])
+      const filled = await session.query(statements.fill, [])
+      const rows = [...filled, ...(await session.query(statements.expire, [maxExpired]))]
       const messages = rows.map(([queue, at]) => [String(queue), Number(at)] as const)
       return [{ messages, duration: timers.now() - began }]
     }
@@ -43,7 +44,7 @@ export const make = ({ lane, statements, timeout, timers, wake }: Dependencies):
   const turn = (): void => {
     expire(undefined, 1, { operation: "expire" }, (_, { duration, messages } = none) => {
       for (const [queue, at] of messages) wake(queue, at)
-      if (messages.length === maxExpired) turn()
+      if (messages.length >= maxExpired) turn()
       else next(Pace.pause(duration))
     })
   }

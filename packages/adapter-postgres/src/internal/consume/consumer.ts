@@ -4,6 +4,7 @@ import { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
 import type { Store } from "../connect/store.ts"
 import * as Cursor from "./cursor.ts"
+import { isLeased } from "../rows.ts"
 import { deliver, type Receipt } from "./receipt.ts"
 
 /** Maximum number of messages in one claim. */
@@ -56,11 +57,11 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     const size = wanted()
     if (size <= 0) return [none]
     const { at, seq } = cursor.start(timers.now())
-    const rows = (await session.query(statements.claim, [queue, at, seq, size, settings.lease, 1])).map(
+    const due = (await session.query(statements.claim, [queue, at, seq, size, settings.lease, 1])).map(
       SqlMessage.fromColumns
     )
-    cursor.claimed(rows.at(-1), timers.now())
-    return [{ rows, isFull: rows.length === size }]
+    cursor.claimed(due.at(-1), timers.now())
+    return [{ rows: due.filter(isLeased), isFull: due.length === size }]
   })
 
   /** Returns in how many milliseconds the next message is due. A queue that was deleted is created again. */

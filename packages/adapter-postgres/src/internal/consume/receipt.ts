@@ -6,6 +6,8 @@ import type { Store } from "../connect/store.ts"
 export interface Receipt extends SqlMessage.Handle, SqlMessage.Position {
   /** Names the copy, see `identify`: a retry is another copy of the same row. */
   readonly copy: string
+  /** The queue whose next message of the key this one holds up. */
+  readonly lane: string | undefined
   /** When its lease ends at the earliest, in monotonic milliseconds. */
   until: number
   /** Whether the core received the delivery; otherwise the delivery does not count. */
@@ -27,7 +29,11 @@ export const deliver = (
   const delivery = SqlMessage.toDelivery(row, "postgres")
   const { at, seq, token } = row
   const copy = `${id}.${seq}.${delivery.metadata.attempts}`
-  return { ...delivery, receipt: { seq, token, at, copy, until, isSeen: false, isTaken: false, isUncertain: false } }
+  const lane = row.lane ?? undefined
+  return {
+    ...delivery,
+    receipt: { seq, token, at, copy, lane, until, isSeen: false, isTaken: false, isUncertain: false }
+  }
 }
 
 /** Names a delivered copy. */

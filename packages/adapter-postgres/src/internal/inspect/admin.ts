@@ -13,8 +13,14 @@ const maxPurge = 1000
 
 const countsOf = async (session: Session, queue: string, statements: Statements) => {
   const [row = []] = await session.query(statements.count, [queue])
-  const [ready, inFlight, delayed] = row.map(Number)
-  return { ready, inFlight, delayed, ...(row[3] === true ? {} : { isMissing: true }) }
+  const [ready, inFlight, delayed, , blocked = 0] = row.map(Number)
+  return {
+    ready,
+    inFlight,
+    delayed,
+    ...(blocked === 0 ? {} : { blocked }),
+    ...(row[3] === true ? {} : { isMissing: true })
+  }
 }
 
 const backlogOf = async (session: Session, queue: string, { now, statements }: Store): Promise<Backlog.Backlog> => {
@@ -37,6 +43,8 @@ const purge = (queue: string, store: Store): Effect.Effect<number, BrokerError.B
   Effect.flatMap(
     store.read({ operation: "purge", queue }, async (session) => {
       const rows = await session.query(store.statements.purge, [queue, maxPurge])
+      // A parked letter may have held up messages of another queue. Their due times are not known.
+      for (const lane of new Set(rows.map(([, lane]) => lane))) if (lane !== null) store.wake(String(lane), 0)
       return rows.length
     }),
     (removed) =>

@@ -10,14 +10,24 @@ import type { Changes, Outcome } from "../settle/changes.ts"
 import { errors } from "../toBrokerError.ts"
 import * as Claiming from "./claiming.ts"
 
+/** Called with each message that was changed, and when it or the next one of its key is due. */
+type OnChange = (receipt: Receipt, at: number) => void
+
 /** Returns what changes messages, and returns those that were not changed. */
 const changing =
-  <I>(operation: string, queue: string, add: Add<I, Outcome>, itemOf: (receipt: Receipt) => I) =>
+  <I>(
+    operation: string,
+    queue: string,
+    add: Add<I, Outcome>,
+    itemOf: (receipt: Receipt) => I,
+    onChange: OnChange = () => undefined
+  ) =>
   (receipts: ReadonlyArray<Receipt>): Effect.Effect<ReadonlyArray<Receipt>, BrokerError.BrokerError> => {
     const one = (receipt: Receipt) =>
       Effect.callback<ReadonlyArray<Receipt>, BrokerError.BrokerError>((resume) =>
         add(itemOf(receipt), 1, { operation, queue }, (error, outcome) => {
           if (error !== undefined) return resume(Effect.fail(error))
+          if (typeof outcome === "number") onChange(receipt, outcome)
           resume(Effect.succeed(typeof outcome === "number" ? [] : [receipt]))
         })
       )
@@ -41,6 +51,7 @@ export const open = (
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
   const { from, queue } = options
   const { read, settings, statements, wake } = store
+  const onRemove: OnChange = ({ lane }, at) => lane !== undefined && wake(lane, at)
   const table = { errors, deliver: (row: SqlMessage.Row) => deliver(row, 0, store) }
   if (from === "delayed") {
     return Effect.succeed(
@@ -52,7 +63,7 @@ export const open = (
             return rows.map(SqlMessage.fromColumns)
           }),
         // A message that is due by now may be delivered, and is no longer held.
-        remove: changing("remove", queue, changes.removeDelayed, same)
+        remove: changing("remove", queue, changes.removeDelayed, same, onRemove)
       })
     )
   }
@@ -65,7 +76,7 @@ export const open = (
         Effect.mapError(
           read({ operation: "browse", queue }, async (session) => {
             const { isWhole, rows } = await claim(session, limit)
-            return hold(rows.map(SqlMessage.fromColumns), isWhole)
+            return hold(rows, isWhole)
           }),
           withoutLoss
         ),
@@ -75,7 +86,7 @@ export const open = (
           giveBack(receipts),
           Effect.sync(() => receipts.length > 0 && wake(queue, Math.min(...receipts.map(({ at }) => at))))
         ),
-      remove: changing("remove", queue, changes.remove, same)
+      remove: changing("remove", queue, changes.remove, same, onRemove)
     })
   )
 }

@@ -6,9 +6,13 @@ import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
 import { errors } from "../toBrokerError.ts"
 
-/** Maximum bytes of bodies in one statement, unless one body is larger. Each message counts as at least 1 KiB. */
+/**
+ * Maximum bytes of bodies in one statement, unless one body is larger. Each message counts as at least 1 KiB, and one with a key as at
+ * least 4 KiB: it takes a lock, and the server has a limited number.
+ */
 const maxWeight = 2 ** 20
-const minWeight = 2 ** 10
+const weightOf = ({ body, place }: Outgoing.Outgoing): number =>
+  Math.max(place === undefined ? 2 ** 10 : 2 ** 12, body.length)
 
 /** Maximum characters of a queue's name: it is part of an index key, which has at most 2,700 bytes. */
 const maxName = 512
@@ -74,9 +78,8 @@ export const make = ({ gather, lanes, now, statements, wake }: Store, maxBodySiz
           }
         const time = now()
         for (const [index, message] of messages.entries()) {
-          const { body, queue } = message
-          const weight = Math.max(minWeight, body.length)
-          insert(SqlMessage.toRow(message, time), weight, { operation: "publish", queue }, end(index, queue))
+          const { queue } = message
+          insert(SqlMessage.toRow(message, time), weightOf(message), { operation: "publish", queue }, end(index, queue))
         }
         return () => undefined
       })

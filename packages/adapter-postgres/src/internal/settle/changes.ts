@@ -8,7 +8,7 @@ import { handles } from "../rows.ts"
 import { type Context, errors, locked, stateOf } from "../toBrokerError.ts"
 
 /**
- * When a changed message is due, in epoch milliseconds of the server; 0 for a removed one. `locked`: another transaction has it, and
+ * When a changed message is due, in epoch milliseconds of the server; for a removed one, when the next one of its key is due. `locked`: another transaction has it, and
  * nothing happened. `lost`: the delivery no longer holds it.
  */
 export type Outcome = number | "locked" | "lost"
@@ -18,7 +18,7 @@ export const problemOf = (outcome: Outcome | undefined, context: Context): Broke
   outcome === "locked" ? locked(context) : outcome === "lost" ? errors.leaseLost(context) : undefined
 
 export interface Changes {
-  readonly remove: Add<SqlMessage.Handle, Outcome>
+  readonly remove: Add<InLane, Outcome>
   /** Removes a message that may be removed already. */
   readonly removeAgain: Add<SqlMessage.Handle, Outcome>
   /** Returns a message to its place. `uncounted`: how many deliveries do not count. */
@@ -28,6 +28,11 @@ export interface Changes {
   readonly extend: Add<SqlMessage.Handle, Outcome>
   /** Removes a message that is still delayed. */
   readonly removeDelayed: Add<SqlMessage.Handle, Outcome>
+}
+
+/** A message with the queue whose next message of the key it holds up. */
+interface InLane extends SqlMessage.Handle {
+  readonly lane: string | undefined
 }
 
 /** Maximum number of messages in one statement. */
@@ -49,7 +54,10 @@ export const make = ({ gather, lanes, settings, statements }: Store): Changes =>
       return outcomes(rows)
     })
   return {
-    remove: gather<SqlMessage.Handle, Outcome>(lanes.settle, maxChange, async (session, items) => {
+    remove: gather<InLane, Outcome>(lanes.settle, maxChange, async (session, items) => {
+      if (items.some(({ lane }) => lane !== undefined)) {
+        return outcomes(await session.query(statements.remove, handles(items)))
+      }
       try {
         const rows = await session.query(statements.removeUnlocked, handles(items))
         const removed = new Set(rows.map(([seq]) => seq))
@@ -64,7 +72,8 @@ export const make = ({ gather, lanes, settings, statements }: Store): Changes =>
     replace: change(statements.replace, (items) => [
       items.map(({ queue }) => queue),
       items.map(({ delay }) => delay),
-      items.map(({ metadata }) => metadata)
+      items.map(({ metadata }) => metadata),
+      items.map(({ place }) => place?.queue ?? null)
     ]),
     extend: change(statements.extend, () => [settings.lease]),
     removeDelayed: change(statements.removeDelayed, () => [])

@@ -11,6 +11,9 @@ import { type Changes, type Outcome, problemOf } from "./changes.ts"
 /** Milliseconds until a settlement checks again whether the message is locked. */
 const lockedPause = 50
 
+/** A message with a key takes a lock, and the server has a limited number: half as many are settled in one statement. */
+const weightOf = ({ lane }: Receipt): number => (lane === undefined ? 1 : 2)
+
 /** Returns the `settle` of a consumer. */
 export const make = (
   { held, refill }: Consumer,
@@ -26,7 +29,7 @@ export const make = (
     const end = (error: BrokerError.BrokerError | undefined, outcome?: Outcome): void => {
       if (error === undefined && outcome !== "locked") held.delete(receipt)
       if (error !== undefined && Broker.fateOf(error) === "unknown") receipt.isUncertain = true
-      if (typeof outcome === "number") wake(command, outcome)
+      if (typeof outcome === "number") wake(command, receipt, outcome)
       done(claim, error ?? problemOf(outcome, context))
       refill()
     }
@@ -43,15 +46,17 @@ export const make = (
   const change = (command: SqlCommand.Command, receipt: Receipt, end: End<Outcome>): void => {
     switch (command._tag) {
       case "Remove":
-        return (receipt.isUncertain ? changes.removeAgain : changes.remove)(receipt, 1, context, end)
+        return (receipt.isUncertain ? changes.removeAgain : changes.remove)(receipt, weightOf(receipt), context, end)
       case "GiveBack":
         return changes.giveBack({ ...receipt, uncounted: 1 }, 1, context, end)
       case "Replace":
-        return changes.replace({ ...receipt, ...command }, 1, context, end)
+        return changes.replace({ ...receipt, ...command }, weightOf(receipt), context, end)
     }
   }
 
-  const wake = (command: SqlCommand.Command, at: number): void => {
+  const wake = (command: SqlCommand.Command, { lane }: Receipt, at: number): void => {
+    const hasLeft = command._tag === "Remove" || (command._tag === "Replace" && command.place?.queue === undefined)
+    if (lane !== undefined && hasLeft) store.wake(lane, at)
     if (command._tag === "GiveBack") store.wake(queue, at)
     if (command._tag === "Replace") store.wake(command.queue, at)
   }
