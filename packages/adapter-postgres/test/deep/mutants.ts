@@ -6,6 +6,49 @@ const outdated =
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "frees the last message of a key first",
+    kills:
+      "messages of a key are handled one at a time in the order of their sends, and keys do not wait for each other",
+    file: "connect/order.ts",
+    text: "ORDER BY ${place} LIMIT 1",
+    replacement: "ORDER BY seq DESC LIMIT 1"
+  },
+  {
+    name: "orders a redriven letter by its row",
+    kills: "a redriven parked letter is handled first, and then the messages that waited for it, in order",
+    file: "internal/rows.ts",
+    text: "key, lane, position }",
+    replacement: "key, lane, position: undefined && position }"
+  },
+  {
+    name: "lets a retry leave its lane",
+    kills: "a failed message holds up the later messages of its key until its last retry, and no other key",
+    file: "settle/changes.ts",
+    text: "place?.queue ?? null",
+    replacement: "(void place, null)"
+  },
+  {
+    name: "purges only messages that wait for none",
+    kills: "a purge removes the messages that wait for others, and later sends are handled",
+    file: "internal/statements.ts",
+    text: 'someBlocked(message, "$1", "$2::bigint")',
+    replacement: 'someBlocked(message, "$1", "0")'
+  },
+  {
+    name: "does not free the next message of a key",
+    kills: "a dead letter makes way for the next message of its key",
+    file: "internal/statements.ts",
+    text: 'leaves: "h.lane IS NULL",',
+    replacement: "leaves: \"h.lane IS NULL AND set_config('requeue.settles', 'read committed', true) IS NULL\","
+  },
+  {
+    name: "counts no blocked messages",
+    kills: "a parked letter holds up its key, and shows how many messages wait for it",
+    file: "inspect/admin.ts",
+    text: "blocked === 0",
+    replacement: "blocked >= 0"
+  },
+  {
     name: "acks by an outdated token",
     kills: outdated,
     file: "internal/statements.ts",
@@ -79,8 +122,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "delivers the newest first",
     kills: "messages come in the order in which they were sent",
     file: "internal/statements.ts",
-    text: "FROM taken ORDER BY at, seq",
-    replacement: "FROM taken ORDER BY at DESC, seq DESC"
+    text: "LEFT JOIN taken t ON t.seq = d.seq ORDER BY d.at, d.seq",
+    replacement: "LEFT JOIN taken t ON t.seq = d.seq ORDER BY d.at DESC, d.seq DESC"
   },
   {
     name: "does not go back to a message that was returned",
@@ -189,16 +232,16 @@ export const afterCrash: ReadonlyArray<Mutant.Patch> = [
     name: "confirms sends before they are on the disk",
     kills: "of sends that a crash interrupts, the confirmed ones are not lost",
     file: "internal/statements.ts",
-    text: "publish: publish(synced)",
-    replacement: "publish: publish(unsynced)"
+    text: "publish: publish(synced",
+    replacement: "publish: publish(unsynced"
   },
   {
     name: "removes what it delivers",
     kills: "a crash loses no message that was not settled, and may repeat one that was",
     file: "consume/consumer.ts",
-    text: "cursor.claimed(rows.at(-1), timers.now())",
-    replacement: `cursor.claimed(rows.at(-1), timers.now())
-      await session.query(statements.removeUnlocked, [rows.map(({ seq }) => seq), rows.map(({ token }) => token)])
+    text: "cursor.claimed(due.at(-1), timers.now())",
+    replacement: `cursor.claimed(due.at(-1), timers.now())
+      await session.query(statements.removeUnlocked, [due.map(({ seq }) => seq), due.map(({ token }) => token)])
       await session.query("CHECKPOINT", [])`
   }
 ]

@@ -111,7 +111,7 @@ BEGIN
     is_alone := false;
     WHILE m.is_later AND NOT is_alone AND ${isAlone("m.lane", "m.key")} LOOP
       is_alone := true;
-      FOR m IN ${judged("c.seq = m.seq")} LOOP END LOOP;
+      SELECT j.* INTO m FROM (${judged("c.seq = m.seq")}) j;
     END LOOP;
     IF m.is_later AND is_alone THEN
       UPDATE ${message} SET leased = -1 WHERE seq = m.seq;
