@@ -15,6 +15,8 @@ import * as SqlClient from "effect/sql/SqlClient"
 import knex from "knex"
 import { CamelCasePlugin, Kysely, PostgresDialect, sql as kyselySql } from "kysely"
 import { Client, Pool } from "pg"
+import { PrismaPg } from "@prisma/adapter-pg"
+import { getPrismaClient } from "@prisma/client/runtime/client"
 import postgres from "postgres"
 import { afterAll, assert, beforeAll, describe, test } from "vitest"
 import { adapter } from "../../src/index.ts"
@@ -30,6 +32,30 @@ interface Library {
 }
 
 const insert = "INSERT INTO mine (row) VALUES"
+
+/** The part of Prisma's transactions that programs use for SQL. */
+interface PrismaTransaction {
+  readonly $executeRawUnsafe: (sql: string, ...values: ReadonlyArray<unknown>) => Promise<unknown>
+}
+
+/** Prisma's client, as it generates one for a schema without models. */
+const PrismaClient = getPrismaClient({
+  previewFeatures: [],
+  clientVersion: "7.10.0",
+  engineVersion: "",
+  activeProvider: "postgresql",
+  inlineSchema: 'datasource db {\n  provider = "postgresql"\n}\n',
+  runtimeDataModel: { models: {}, enums: {}, types: {} },
+  parameterizationSchema: { strings: [], graph: "AAAAAAAAAAAAAAAA" },
+  compilerWasm: {
+    getRuntime: () => import("@prisma/client/runtime/query_compiler_fast_bg.postgresql.mjs"),
+    getQueryCompilerWasmModule: async () => {
+      const { wasm } = await import("@prisma/client/runtime/query_compiler_fast_bg.postgresql.wasm-base64.mjs")
+      return new WebAssembly.Module(Buffer.from(wasm, "base64"))
+    },
+    importName: "./query_compiler_fast_bg.js"
+  }
+})
 
 const libraries: Readonly<Record<string, (url: string) => Library>> = {
   pg: (url) => {
@@ -100,6 +126,15 @@ const libraries: Readonly<Record<string, (url: string) => Library>> = {
       transaction: (run) => db.transaction((tx) => run(tx, async (row) => tx("mine").insert({ row }))),
       outside: db,
       close: () => db.destroy()
+    }
+  },
+  Prisma: (url) => {
+    const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) })
+    return {
+      transaction: (run) =>
+        prisma.$transaction((tx: PrismaTransaction) => run(tx, (row) => tx.$executeRawUnsafe(`${insert} ($1)`, row))),
+      outside: prisma,
+      close: () => prisma.$disconnect()
     }
   },
   "Effect's SqlClient": (url) => {

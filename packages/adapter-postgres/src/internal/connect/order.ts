@@ -36,6 +36,8 @@ const setting = "requeue.settles"
 export const settles = `set_config('${setting}', current_setting('transaction_isolation'), true)`
 
 /**
+ * Long, because it is a list of functions.
+ *
  * The steps of the schema. Planned for a table of any size: the server keeps the plans, also those that it made for an empty table.
  */
 export const order = (schema: string): string => {
