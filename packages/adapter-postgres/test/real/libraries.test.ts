@@ -38,6 +38,10 @@ interface PrismaTransaction {
   readonly $executeRawUnsafe: (sql: string, ...values: ReadonlyArray<unknown>) => Promise<unknown>
 }
 
+interface WithWebAssembly {
+  readonly WebAssembly: { readonly Module: new (bytes: Uint8Array) => unknown }
+}
+
 /** Prisma's client, as it generates one for a schema without models. */
 const PrismaClient = getPrismaClient({
   previewFeatures: [],
@@ -51,6 +55,7 @@ const PrismaClient = getPrismaClient({
     getRuntime: () => import("@prisma/client/runtime/query_compiler_fast_bg.postgresql.mjs"),
     getQueryCompilerWasmModule: async () => {
       const { wasm } = await import("@prisma/client/runtime/query_compiler_fast_bg.postgresql.wasm-base64.mjs")
+      const { WebAssembly } = globalThis as unknown as WithWebAssembly // The types of Node lack it.
       return new WebAssembly.Module(Buffer.from(wasm, "base64"))
     },
     importName: "./query_compiler_fast_bg.js"
