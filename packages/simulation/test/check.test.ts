@@ -290,6 +290,21 @@ describe("precedence", () => {
     expect(broken(answered("transient"), world)).toEqual(["precedence"])
   })
 
+  it("an immediate retry has no room if another run took it meanwhile", () => {
+    const tell = (max: number) =>
+      broken(
+        (story) => {
+          const { delivery } = first(story, 2)
+          story.run(delivery, { error: "error" })
+          story.run(story.deliver(story.send(2), 2, "a1"))
+          story.settle(delivery, retry(1000))
+        },
+        Story.scenario({ version: { immediate: 1, concurrency: 2, rateLimit: { max, per: 10_000 } } })
+      )
+    expect(tell(2)).toEqual([])
+    expect(tell(3)).toContain("precedence")
+  })
+
   it("no other run waits for a delivery that is lost, or counts for what was decided on before it", () => {
     const world = Story.scenario({ version: { immediate: 1, batch: { size: 2, wait: 0 } } })
     const lost = (story: Story.Story, one: number, two: number) => {

@@ -60,14 +60,14 @@ const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate
 }
 
 /**
- * Whether a rate limit certainly lets another run begin at once. If the messages of a batch run one by one, those that have not
- * begun have a claim on it.
+ * Whether a rate limit certainly lets another run begin after the end of one and before `until`. If the messages of a batch run one by
+ * one, those that have not begun have a claim on it.
  */
-const mayBegin = ({ clock, runs, version }: Run["process"], { entry, index }: Seen<"Ended">): boolean => {
+const mayBegin = ({ clock, runs, version }: Run["process"], { entry }: Seen<"Ended">, until: number): boolean => {
   const limit = version?.rateLimit
   if (limit === undefined) return true
   const recent = runs.filter(
-    ({ began }) => began.index < index && clock.least(began.entry.at, entry.at) < limit.per + slack
+    ({ began }) => began.index < until && clock.least(began.entry.at, entry.at) < limit.per + slack
   )
   return version?.each !== true && recent.length < limit.max
 }
@@ -81,7 +81,7 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   const isSame = attempt.deliveries.every((each) => !mayBeLost(each, settling))
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
   const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
-  const isLimited = ended !== undefined && !mayBegin(run.process, ended)
+  const isLimited = ended !== undefined && !mayBegin(run.process, ended, settling.index)
   const mayBeDone = attempt.deliveries.some(({ enlisted }) => enlisted >= 0)
   return isFailure && isQuiet && isSame && !isSuspect && !isLimited && !mayBeDone && begun.length <= version.immediate
 }
