@@ -27,7 +27,8 @@ await requeue.consumeBatch<Work>(
     concurrency: 3,
     retry: { maxRetries: 1, maxDeliveries: "unlimited", afterDeadLetter: "park" }
   },
-  async ({ messages, within }) => {
+  async (batch) => {
+    const { messages } = batch
     const failing = new Set<unknown>()
     for (const message of messages) if (await isFailing(message)) failing.add(message)
     for (const message of messages) if (failing.has(message)) message.fail(new Error("no"))
@@ -37,7 +38,7 @@ await requeue.consumeBatch<Work>(
     try {
       // One of three transactions does not see what was committed since it began.
       await client.query(`BEGIN ISOLATION LEVEL ${done.length % 3 === 0 ? "REPEATABLE READ" : "READ COMMITTED"}`)
-      await within(client)
+      await batch.within(client)
       const values = [done.map(({ key }) => key), done.map(({ body }) => body.n)]
       await client.query("INSERT INTO done (key, n) SELECT * FROM unnest($1::text[], $2::int[])", values)
       await client.query("COMMIT")
