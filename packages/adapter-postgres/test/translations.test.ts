@@ -44,8 +44,8 @@ describe("a cursor", () => {
     const cursor = Cursor.make()
     cursor.start(0)
     cursor.claimed({ at: 5, seq: 3 }, 400)
-    assert.deepStrictEqual(cursor.start(2399), { at: 5, seq: 3 })
-    assert.deepStrictEqual(cursor.start(2400), beginning)
+    assert.deepStrictEqual(cursor.start(8399), { at: 5, seq: 3 })
+    assert.deepStrictEqual(cursor.start(8400), beginning)
   })
 
   it("goes back for a message that is due before it, also if the news arrives while a claim runs", () => {
