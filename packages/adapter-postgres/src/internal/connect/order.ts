@@ -36,9 +36,9 @@ const setting = "requeue.settles"
 export const settles = `set_config('${setting}', current_setting('transaction_isolation'), true)`
 
 /**
- * Long, because it is a list of functions.
+ * The functions and triggers of the schema. They never scan the table: the server keeps the plans that it made for an empty one.
  *
- * The steps of the schema. Planned for a table of any size: the server keeps the plans, also those that it made for an empty table.
+ * Long, because it is a list.
  */
 export const order = (schema: string): string => {
   const message = `${schema}.message`
