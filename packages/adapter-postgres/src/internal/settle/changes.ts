@@ -8,8 +8,8 @@ import { handles } from "../rows.ts"
 import { type Context, errors, locked, stateOf } from "../toBrokerError.ts"
 
 /**
- * When a changed message is due, in epoch milliseconds of the server; for a removed one, when the next one of its key is due. `locked`: another transaction has it, and
- * nothing happened. `lost`: the delivery no longer holds it.
+ * When a changed message is due, in epoch milliseconds of the server; for a removed one, when the next one of its key is due.
+ * `locked`: another transaction has it, and nothing happened. `lost`: the delivery no longer holds it.
  */
 export type Outcome = number | "locked" | "lost"
 
