@@ -6,6 +6,8 @@ import * as fc from "fast-check"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import * as Limiter from "../../src/consume/internal/limiter.ts"
+import * as RateLimit from "../../src/policy/RateLimit.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Scripted from "../scripted.ts"
 import * as GroupLaws from "./groupLaws.ts"
@@ -73,6 +75,29 @@ describe("a batch that is not full", () => {
       assert.deepStrictEqual(sizes, [2, 1])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
+})
+
+it("counts a run from when its handler began, though that handler has failed and run again meanwhile", () => {
+  let now = 0
+  const timers = { now: () => now, after: () => ({ run: undefined, waits: false }), cancel: () => {} }
+  const limit = RateLimit.make({ max: 2, per: 400 })
+  const limiter = Limiter.make({ limit, timers, window: 1, perRun: 1, maxBatchTimeout: 0 })
+  limiter.open(() => {})
+  const runs: Array<() => void> = []
+  const run = limiter.counted(() => {
+    // A process that has just started is slow.
+    now += 5
+    runs.shift()?.()
+    return { interrupt: () => {} }
+  })
+  // Only the number of its reruns counts here.
+  const begin = () => run({ reruns: 1 } as never, () => {})
+  runs.push(begin)
+  begin()
+  now = 404
+  assert.strictEqual(limiter.room(), 0)
+  now = 405
+  assert.strictEqual(limiter.room(), 1)
 })
 
 describe("what waits for the limit", () => {

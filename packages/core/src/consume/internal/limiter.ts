@@ -48,6 +48,18 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
   const ahead = delivering + maxBatchTimeout
   let state = RateLimitState.initial
   let soon = RateLimitState.initial
+  /** The states without the last run, until its handler has begun. */
+  let before: { readonly state: RateLimitState.State; readonly soon: RateLimitState.State } | undefined
+  const count = (others: NonNullable<typeof before>): void => {
+    const now = timers.now()
+    state = RateLimitState.begin(others.state, now)
+    soon = RateLimitState.begin(others.soon, now)
+  }
+  /** Counts the last run again, as of now: its handler began at some time since it was counted. */
+  const begun = (): void => {
+    if (before !== undefined) count(before)
+    before = undefined
+  }
   return {
     now: (): RateLimitState.Decision => {
       const now = timers.now()
@@ -59,21 +71,13 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
       soon = RateLimitState.at(limit, soon, then)
       return RateLimitState.decide(limit, soon, then)
     },
-    /** Counts a run that is about to begin. Call the returned function when its handler has begun. */
-    begin: (): (() => void) => {
-      const before = { state, soon }
-      const count = (): void => {
-        const now = timers.now()
-        state = RateLimitState.begin(before.state, now)
-        soon = RateLimitState.begin(before.soon, now)
-      }
-      count()
-      const counted = state
-      // The handler began between the count and now. Recount it at the later time, unless another run has begun since.
-      return () => {
-        if (state === counted) count()
-      }
-    }
+    /** Counts a run that is about to begin. Call `begun` when its handler has begun. */
+    begin: (): void => {
+      begun()
+      before = { state, soon }
+      count(before)
+    },
+    begun
   }
 }
 
@@ -97,11 +101,12 @@ export const make = (dependencies: Dependencies): Limiter => {
   }
 
   const begin = (run: () => Run): Run => {
-    const begun = runs.begin()
+    runs.begin()
     // Lower the credit before this message is settled: otherwise the broker delivers another one at once.
     if (runs.soon().room === 0) refresh()
     const running = run()
-    begun()
+    // If the handler has failed already, its immediate retry has called this.
+    runs.begun()
     arm()
     return running
   }
