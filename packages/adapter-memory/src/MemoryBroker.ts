@@ -76,7 +76,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     pump: dispatch.pump,
     delays,
     now,
-    maxBodySize: capabilities.maxBodySize,
+    capabilities,
     maxMessages,
     loseConfirmation: every(faults.duplicateOnLostConfirmation ?? 0)
   })

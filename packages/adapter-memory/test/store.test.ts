@@ -136,7 +136,12 @@ describe("a relay", () => {
     Effect.gen(function* () {
       const { database, on, ready } = yield* stored()
       yield* on(Relay.start())
-      const headers = [{}, { "requeue-outbox": "{" }, { "requeue-outbox": '{"queue":7}' }]
+      const headers = [
+        {},
+        { "requeue-outbox": "{" },
+        { "requeue-outbox": '{"queue":7}' },
+        { "requeue-outbox": '{"queue":"jobs","key":""}' }
+      ]
       for (const each of headers) yield* database.control.publishRaw(Relay.queue, new Uint8Array(1), each)
       yield* TestClock.adjust(1)
       assert.strictEqual((yield* ready(database, `${Relay.queue}.dlq`)).length, headers.length)

@@ -111,7 +111,12 @@ describe("a line", () => {
     ['{"queue":"q"}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":{"base64":"no base64!"}}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":"","headers":{"a":1}}', "headers must be an object of texts"],
-    ['{"queue":"q","body":"","headers":{},"key":5}', "key must be text"],
+    ['{"queue":"q","body":"","headers":{},"key":5}', "key must be text, got number"],
+    ['{"queue":"q","body":"","headers":{},"key":""}', "key must have 1 to 200 characters, got 0"],
+    [
+      '{"queue":"q","body":"","headers":{},"key":"a\\u0000"}',
+      "key must have no control characters and no broken surrogates"
+    ],
     ...[
       String.raw`"\ud800","headers":{}`,
       String.raw`"","headers":{"a":"x\udfff"}`,

@@ -7,11 +7,14 @@ import * as Wire from "./wire.ts"
 /** Milliseconds between nsqd's scans for due messages. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
 const queueScanInterval = 100
 
+/** Why messages with a key are refused. */
+export const keyless = { broker: "nsq", keyedOrderObstacle: "nsqd keeps no order of messages" }
+
 export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
   const { envelope, http, outputBufferTimeout, retry } = settings
   const native = limits.maxReqTimeout
   return {
-    broker: "nsq",
+    ...keyless,
     retryDelay: { native, beyond: "deferred copies, one after the other" },
     sendDelay: {
       native,
@@ -35,7 +38,6 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     ...(http ? {} : { countsRemedy: "Leave the option http on: only nsqd's HTTP interface reports counts" }),
     tellsMissing: http,
     exactCounts: false,
-    uncountedBrowse: false,
-    keyedOrderObstacle: "nsqd keeps no order of messages"
+    uncountedBrowse: false
   }
 }

@@ -26,11 +26,17 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
+/** Why messages with a key are refused. */
+export const keyless = {
+  broker: "rabbitmq",
+  keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it"
+}
+
 /** Returns the capabilities of a server of this version, such as `4.3.6`. */
 export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
   const counted = Version.countsReleases(settings.queueType, serverVersion)
   return {
-    broker: "rabbitmq",
+    ...keyless,
     retryDelay: reach(settings),
     sendDelay: reach(settings),
     delayResolution: resolution(settings),
@@ -53,7 +59,6 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     tellsMissing: true,
     exactCounts: false,
     uncountedBrowse: !counted,
-    keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it",
     // Messages that the queue itself delays cannot be browsed.
     delayedMessages: settings.topology !== "native"
   }

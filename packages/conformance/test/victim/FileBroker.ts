@@ -32,8 +32,9 @@ const capabilities: Capabilities.Capabilities = {
   uncountedBrowse: false
 }
 
-const tooLarge = ({ body, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined =>
-  body.length <= capabilities.maxBodySize
+const refusalOf = ({ body, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+  if (place !== undefined) return BrokerError.withoutKeys(capabilities, queue)
+  return body.length <= capabilities.maxBodySize
     ? undefined
     : new BrokerError.BrokerError({
         broker: "file",
@@ -42,6 +43,7 @@ const tooLarge = ({ body, queue }: Outgoing.Outgoing): BrokerError.BrokerError |
         reason: "BodyTooLarge",
         detail: `the body has ${body.length} bytes, the limit is ${capabilities.maxBodySize}`
       })
+}
 
 /** The broker as one process has it, and its driver. */
 export interface Opened {
@@ -60,7 +62,7 @@ export const make = (path: string, isOn: () => boolean): Effect.Effect<Opened, n
       driver.call("publish", (file) => [...queues].forEach((queue) => file.declare(queue)))
     const publish = (messages: ReadonlyArray<Outgoing.Outgoing>) =>
       Effect.suspend(() => {
-        const refused = messages.map(tooLarge).find((error) => error !== undefined)
+        const refused = messages.map(refusalOf).find((error) => error !== undefined)
         if (refused !== undefined) return Effect.fail(refused)
         return driver.call("publish", (file) => {
           for (const message of messages) {

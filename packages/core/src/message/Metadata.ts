@@ -131,6 +131,17 @@ export const budget = 2048
 /** The longest message id, in characters. */
 export const idLimit = 200
 
+/** Control characters take six bytes each in the metadata, and some brokers refuse them. */
+const control = /\p{Cc}/u
+
+/** Returns why a value cannot be the id or the key of a message; `undefined` if it can. */
+export const problemOfId = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return `must be text, got ${typeof value}`
+  if (value.length < 1 || value.length > idLimit) return `must have 1 to ${idLimit} characters, got ${value.length}`
+  if (control.test(value) || !value.isWellFormed()) return "must have no control characters and no broken surrogates"
+  return undefined
+}
+
 /** The most characters of an error's text. */
 export const errorLimit = 256
 

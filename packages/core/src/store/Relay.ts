@@ -127,7 +127,7 @@ const forward = (publisher: Publisher, entries: ReadonlyArray<Entry>): Effect.Ef
 
 const failureOf = (addressed: Outbox.Addressed | undefined, broker: string): Error =>
   addressed === undefined
-    ? new NotAddressed("the message has no header requeue-outbox with the name of a queue")
+    ? new NotAddressed("the message has no valid header requeue-outbox with the name of a queue")
     : new ForAnotherBroker(
         `the message is for ${addressed.broker}, and this relay publishes on ${broker}. Give each broker of the store another ` +
           "storeNamespace"

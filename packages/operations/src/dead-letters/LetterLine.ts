@@ -142,7 +142,8 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   const headers = headersOf(json["headers"])
   if (headers === undefined) return { detail: "headers must be an object of texts" }
   const { key } = json
-  if (key !== undefined && typeof key !== "string") return { detail: "key must be text" }
+  const problem = key === undefined ? undefined : Metadata.problemOfId(key)
+  if (problem !== undefined) return { detail: `key ${problem}` }
   // As bytes, it would silently become another character.
   const hasHalf = [json["body"], ...Object.entries(headers).flat()].some(
     (text) => typeof text === "string" && !text.isWellFormed()
@@ -151,5 +152,5 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   const metadata = Metadata.fromJson(json["metadata"])
   if (metadata === undefined)
     return { detail: `metadata must be what an export has written, with "v":1, "id", "a" and "t0"` }
-  return { queue, body, headers, delay: 0, metadata, ...(key === undefined ? {} : { place: { key } }) }
+  return { queue, body, headers, delay: 0, metadata, ...(typeof key === "string" ? { place: { key } } : {}) }
 }

@@ -1,5 +1,5 @@
 /** Stores published messages: checks them against the capabilities, and makes publishers wait for room. */
-import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
+import { BrokerError, type Capabilities, Metadata, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
 import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"
@@ -29,8 +29,7 @@ interface Dependencies {
   readonly delays: Delays
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Bytes. */
-  readonly maxBodySize: number
+  readonly capabilities: Pick<Capabilities.Capabilities, "broker" | "keyedOrder" | "keyedOrderObstacle" | "maxBodySize">
   readonly maxMessages: number
   /** Whether the confirmation of this call is lost. */
   readonly loseConfirmation: () => boolean
@@ -67,13 +66,15 @@ const stored = ({ body, headers, metadata, place }: Outgoing.Outgoing, now: numb
 
 // Long, because its functions share the blocked publishes.
 export const make = (dependencies: Dependencies): Publisher => {
-  const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
+  const { capabilities, delays, loseConfirmation, maxMessages, now, pump, queues } = dependencies
   /** Without a limit no publish waits. Checking anyway would cost a cache miss if there are many queues. */
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
-  const refusal = ({ body, create, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+  const refusal = ({ body, create, delay, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+    const { keyedOrder, maxBodySize } = capabilities
     if (!isOpen) return closed(queue)
+    if (place !== undefined && keyedOrder !== true) return BrokerError.withoutKeys(capabilities, queue)
     if (create === false && !queues.all.has(queue)) return failure(queue, "QueueMissing", "there is no such queue")
     if (body.length <= maxBodySize) return delays.refusal("publish", queue, delay)
     const detail = `the body has ${body.length} bytes, the limit is ${maxBodySize}`

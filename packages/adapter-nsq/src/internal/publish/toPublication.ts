@@ -1,5 +1,6 @@
 /** Converts an outgoing message to a message for nsqd. Pure. */
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
+import { keyless } from "../capabilities.ts"
 import type { Limits } from "../limits.ts"
 import type { Queue } from "../names.ts"
 import * as Wire from "../wire.ts"
@@ -46,7 +47,8 @@ export const toPublication = (
   context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
-  const { body, queue } = message
+  const { body, place, queue } = message
+  if (place !== undefined) return BrokerError.withoutKeys(keyless, queue)
   if (!isCopy && body.length > bodyLimit(context)) {
     const detail = `the body has ${body.length} bytes, the limit is ${bodyLimit(context)}`
     return refusal(message, "BodyTooLarge", detail, `Send a smaller body, or ${raise}`)

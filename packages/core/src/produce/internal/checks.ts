@@ -159,7 +159,7 @@ export const size = (
 export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, index: number, error: E): E | SendError => {
   if (entries.length === 1) return error
   const [place, given] = [`entries[${index}]`, entries[index]?.id]
-  const id = problemOf(given) === undefined ? given : undefined
+  const id = Metadata.problemOfId(given) === undefined ? given : undefined
   if (error instanceof EncodeError) {
     const { cause, detail, field, queue, remedy } = error
     return new EncodeError({ queue, field: `${place}.${field}`, id, detail, remedy, cause })
@@ -176,11 +176,8 @@ export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, inde
   return error
 }
 
-/** Control characters take six bytes each in the metadata, and some brokers refuse them. */
-const control = /\p{Cc}/u
-
 export const id = (queue: string, id: string): string => {
-  const problem = problemOf(id)
+  const problem = Metadata.problemOfId(id)
   if (problem === undefined) return id
   throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave id out for a random UUID" })
 }
@@ -188,18 +185,9 @@ export const id = (queue: string, id: string): string => {
 /** Throws if a broker does not keep the order of keys, or the key is not valid. */
 export const key = (queue: string, key: string, capabilities: Capabilities): string => {
   if (capabilities.keyedOrder !== true) throw withoutKeys(capabilities, queue)
-  const problem = problemOf(key)
+  const problem = Metadata.problemOfId(key)
   if (problem === undefined) return key
   throw new EncodeError({ queue, field: "key", detail: problem, remedy: "Use a short text, such as an id" })
-}
-
-const problemOf = (id: unknown): string | undefined => {
-  if (typeof id !== "string") return `must be text, got ${typeof id}`
-  if (id.length < 1 || id.length > Metadata.idLimit) {
-    return `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
-  }
-  if (control.test(id) || !id.isWellFormed()) return "must have no control characters and no broken surrogates"
-  return undefined
 }
 
 export const headers = (queue: string, headers: Headers): Headers => {

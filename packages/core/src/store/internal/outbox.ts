@@ -121,8 +121,9 @@ const addressOf = (text: string | undefined): Address | undefined => {
 
 const isAddress = (value: unknown): value is Address => {
   if (!OptionKind.isObject(value)) return false
-  const { broker = "", headers = {}, key = "", native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
+  const { broker = "", headers = {}, key, native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
   const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
-  const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string" && typeof key === "string"
-  return isNamed && isText && OptionKind.isObject(native)
+  const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string"
+  const isKeyed = key === undefined || Metadata.problemOfId(key) === undefined
+  return isNamed && isKeyed && isText && OptionKind.isObject(native)
 }
