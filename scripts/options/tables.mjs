@@ -86,6 +86,12 @@ export const groups = [
         type: "Options",
         kinds: "kinds"
       },
+      {
+        title: "`shareLimits`: `ShareLimits.make(options)`",
+        file: core("policy/ShareLimits"),
+        type: "Options",
+        kinds: "kinds"
+      },
       { title: "`deadLetterBudget`", file: core("policy/DeadLetterBudget"), type: "Options", kinds: "kinds" }
     ]
   },

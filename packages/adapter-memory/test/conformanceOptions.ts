@@ -23,6 +23,7 @@ const likeSqs: Options.Options = {
       settleWait: 5,
       transactions: false,
       keyedOrder: false,
+      fairShares: false,
       parkedKeys: false
     }
   }

@@ -28,6 +28,7 @@ import {
   ConsumerBackoff as ConsumerBackoffs,
   DeadLetterBudget as DeadLetterBudgets,
   RateLimit as RateLimits,
+  ShareLimits as SharesLimits,
   type Delay,
   type Jitter,
   RetryPolicy as RetryPolicies
@@ -191,6 +192,12 @@ export const DeadLetterBudget = strict({
 /** Decodes a rate limit, such as `{ "max": 10, "per": "1 second" }`. */
 export const RateLimit = strict({ max: Schema.Finite, per: Duration }).pipe(through("RateLimit", RateLimits.make))
 
+/** Decodes the limits of shares, such as `{ "concurrency": 2 }`. */
+export const ShareLimits = strict({
+  concurrency: Schema.optionalKey(Schema.Finite),
+  rateLimit: Schema.optionalKey(RateLimit)
+}).pipe(through("ShareLimits", SharesLimits.make))
+
 /** The fields of {@link Consumer}, for structs that have further fields. */
 export const consumerFields = {
   retry: Schema.optionalKey(RetryPolicy),
@@ -199,6 +206,7 @@ export const consumerFields = {
   concurrency: Schema.optionalKey(Schema.Finite),
   prefetch: Schema.optionalKey(Schema.Finite),
   rateLimit: Schema.optionalKey(RateLimit),
+  shareLimits: Schema.optionalKey(ShareLimits),
   handlerTimeout: Schema.optionalKey(Duration),
   consumerBackoff: Schema.optionalKey(ConsumerBackoff),
   deadLetterBudget: Schema.optionalKey(DeadLetterBudget),

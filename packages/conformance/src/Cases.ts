@@ -23,6 +23,7 @@ import { cases as durability } from "./cases/durability.ts"
 import { cases as failing } from "./cases/failing.ts"
 import { cases as failingCalls } from "./cases/failingCalls.ts"
 import { cases as fates } from "./cases/fates.ts"
+import { cases as fairShares } from "./cases/fairShares.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as givingBack } from "./cases/givingBack.ts"
 import { cases as guards } from "./cases/guards.ts"
@@ -49,6 +50,7 @@ import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
 import { cases as settledOnce } from "./cases/settledOnce.ts"
 import { cases as settling } from "./cases/settling.ts"
+import { cases as shareLimits } from "./cases/shareLimits.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
@@ -107,6 +109,8 @@ export const cases: ReadonlyArray<Case> = [
   ...keys,
   ...keyPlaces,
   ...parkedKeys,
+  ...fairShares,
+  ...shareLimits,
   ...failingCalls,
   ...removals,
   ...truths,

@@ -19,6 +19,7 @@ import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as redriving } from "./mutants/redriving.ts"
 import { mutants as settling } from "./mutants/settling.ts"
+import { mutants as shares } from "./mutants/shares.ts"
 import { mutants as storing } from "./mutants/storing.ts"
 import { mutants as transacting } from "./mutants/transacting.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
@@ -31,6 +32,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...storing,
   ...transacting,
   ...keys,
+  ...shares,
   ...mistranslating,
   ...copying,
   ...delivering,

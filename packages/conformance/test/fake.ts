@@ -31,6 +31,7 @@ const capabilities: Capabilities.Capabilities = {
   transactions: true,
   inbox: true,
   keyedOrder: true,
+  fairShares: true,
   parkedKeys: true
 }
 

@@ -37,6 +37,8 @@ export interface Row {
   readonly lane?: string | null
   /** The position in that order. `null`: that of `seq`. */
   readonly position?: number | null
+  /** Whose message it is. `null` or missing: no one's. */
+  readonly fairBy?: string | null | undefined
   /** How many later messages of its key it holds up. Only browsers need it. */
   readonly blocks?: number | undefined
 }
@@ -55,6 +57,7 @@ export interface NewRow extends Pick<Row, "metadata" | "headers" | "body"> {
   /** Milliseconds. */
   readonly delay: number
   readonly place: Lane.Place | undefined
+  readonly fairBy: string | undefined
 }
 
 /** The columns of a row, in the order of {@link fromColumns}. */
@@ -74,18 +77,21 @@ export const fromColumns = ([
   body,
   key,
   lane,
-  position
-]: ReadonlyArray<unknown>): Row => ({ seq, token, deliveries, at, metadata, headers, body, key, lane, position }) as Row // The columns of a statement.
+  position,
+  fairBy
+]: ReadonlyArray<unknown>): Row =>
+  ({ seq, token, deliveries, at, metadata, headers, body, key, lane, position, fairBy }) as Row // The columns of a statement.
 
 /** Returns the row of a message. `now` is in epoch milliseconds. */
 export const toRow = (
-  { body, create, delay, headers, metadata, place, queue }: Outgoing.Outgoing,
+  { body, create, delay, fairBy, headers, metadata, place, queue }: Outgoing.Outgoing,
   now: number
 ): NewRow => ({
   queue,
   create: create !== false,
   delay,
   place,
+  fairBy,
   metadata: Metadata.encode(Metadata.setBack(metadata, now)),
   headers: Object.keys(headers).length === 0 ? null : JSON.stringify(headers),
   body
@@ -128,6 +134,7 @@ export const toDelivery = (row: Row, broker: string): Omit<Delivery.Delivery, "r
     metadata,
     redelivered: deliveries > 1,
     ...(place === undefined ? undefined : { place }),
+    ...(typeof row.fairBy === "string" ? { fairBy: row.fairBy } : undefined),
     ...(headers === undefined ? { unreadable } : {})
   }
 }

@@ -27,5 +27,6 @@ export const make = (maxBodySize: number, faults: Faults): Capabilities.Capabili
   transactions: true,
   keyedOrder: true,
   parkedKeys: true,
+  fairShares: true,
   ...faults.capabilities
 })

@@ -2,10 +2,11 @@
 import type { Bag, Broker, Lane, Message, Metadata, Timers } from "@requeue/core/port"
 import * as Lanes from "./lanes.ts"
 import * as WaitQueue from "./publish/waitQueue.ts"
-import * as ReadyQueue from "./readyQueue.ts"
+import { Begun } from "./consume/limits.ts"
+import * as Shares from "./shares.ts"
 
 /** A message in a queue. */
-export interface StoredMessage extends ReadyQueue.Member<StoredMessage> {
+export interface StoredMessage extends Shares.Member<StoredMessage> {
   readonly body: Uint8Array
   readonly headers: Message.Headers
   metadata: Metadata.Metadata
@@ -37,7 +38,7 @@ export class Receipt implements Bag.Member {
 
 /** An open subscription, or a browser. */
 export interface Consumer {
-  readonly options: Pick<Broker.SubscribeOptions, "onDelivery" | "onReconnect">
+  readonly options: Pick<Broker.SubscribeOptions, "onDelivery" | "onReconnect" | "shareLimits">
   readonly queue: Queue
   /** Receipts of its deliveries in flight. */
   readonly receipts: Bag.Bag<Receipt>
@@ -56,10 +57,12 @@ export interface BlockedPublish {
 /** A queue with its messages, consumers and blocked publishes. */
 export interface Queue {
   readonly name: string
-  readonly ready: ReadyQueue.ReadyQueue<StoredMessage>
+  readonly ready: Shares.Shares<StoredMessage>
   readonly delayed: Set<StoredMessage>
   /** The messages that wait for an earlier one of their key. */
   readonly behind: Set<StoredMessage>
+  /** What consumers with limits of shares have been delivered. */
+  readonly begun: Begun
   /** The number of messages in the queue: ready, delayed, in flight and behind others. */
   held: number
   readonly blocked: WaitQueue.WaitQueue<BlockedPublish>
@@ -73,12 +76,13 @@ export interface Queue {
 /** Creates rarely needed parts lazily: a process may send to thousands of queues, which should fit in the CPU's caches. */
 class LeanQueue implements Queue {
   readonly name: string
-  readonly ready: Queue["ready"] = ReadyQueue.make()
+  readonly ready: Queue["ready"] = Shares.make()
   readonly readyConsumers: Queue["readyConsumers"] = []
   held = 0
   turn: Queue["turn"] = "idle"
   #delayed: Queue["delayed"] | undefined = undefined
   #behind: Queue["behind"] | undefined = undefined
+  #begun: Queue["begun"] | undefined = undefined
   #blocked: Queue["blocked"] | undefined = undefined
   #consumers: Queue["consumers"] | undefined = undefined
 
@@ -92,6 +96,10 @@ class LeanQueue implements Queue {
 
   get behind(): Queue["behind"] {
     return (this.#behind ??= new Set())
+  }
+
+  get begun(): Queue["begun"] {
+    return (this.#begun ??= new Begun())
   }
 
   get blocked(): Queue["blocked"] {

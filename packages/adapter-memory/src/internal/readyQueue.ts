@@ -6,6 +6,11 @@ export interface Member<A> {
   next: A | undefined
 }
 
+/** The position of the next member of lists that share one order. */
+export interface Positions {
+  next: number
+}
+
 /** The list. It iterates from head to tail. */
 export interface ReadyQueue<A> extends Iterable<A> {
   readonly size: () => number
@@ -24,14 +29,18 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
   /** The last returned member, while it is in the list. Members returned in order need no walk. */
   #returned: A | undefined = undefined
   #size = 0
-  #positions = 0
+  readonly #positions: Positions
+
+  constructor(positions: Positions) {
+    this.#positions = positions
+  }
 
   size(): number {
     return this.#size
   }
 
   append(member: A): void {
-    member.position = this.#positions++
+    member.position = this.#positions.next++
     this.#insertAfter(this.#tail, member)
   }
 
@@ -74,4 +83,4 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
   }
 }
 
-export const make = <A extends Member<A>>(): ReadyQueue<A> => new List()
+export const make = <A extends Member<A>>(positions: Positions = { next: 0 }): ReadyQueue<A> => new List(positions)

@@ -7,8 +7,12 @@ import * as Wire from "./wire.ts"
 /** Milliseconds between nsqd's scans for due messages. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
 const queueScanInterval = 100
 
-/** Why messages with a key are refused. */
-export const keyless = { broker: "nsq", keyedOrderObstacle: "nsqd keeps no order of messages" }
+/** Why messages with a key or with `fairBy` are refused. */
+export const keyless = {
+  broker: "nsq",
+  keyedOrderObstacle: "nsqd keeps no order of messages",
+  fairSharesObstacle: "nsqd does not know whose a message is"
+}
 
 export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
   const { envelope, http, outputBufferTimeout, retry } = settings

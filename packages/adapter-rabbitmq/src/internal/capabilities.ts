@@ -26,10 +26,11 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
-/** Why messages with a key are refused. */
+/** Why messages with a key or with `fairBy` are refused. */
 export const keyless = {
   broker: "rabbitmq",
-  keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it"
+  keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it",
+  fairSharesObstacle: "RabbitMQ delivers the messages of a queue in one order"
 }
 
 /** Returns the capabilities of a server of this version, such as `4.3.6`. */

@@ -3,9 +3,15 @@ import type { Capabilities } from "@requeue/core/port"
 import type { Settings } from "../SqsOptions.ts"
 import * as Limits from "./limits.ts"
 
+/** Why messages with `fairBy` are refused. */
+export const shareless = {
+  broker: "sqs",
+  fairSharesObstacle: "SQS itself divides a standard queue among the groups in the header message-group-id"
+}
+
 /** Returns the capabilities for these settings. */
 export const make = ({ fifoRetry, visibilityTimeout }: Settings): Capabilities.Capabilities => ({
-  broker: "sqs",
+  ...shareless,
   retryDelay: {
     native: Limits.hide,
     step: 1000,

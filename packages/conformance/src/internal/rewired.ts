@@ -6,14 +6,14 @@ type Methods = (message: Handler.Received<any>) => Partial<Handler.Received<any>
 
 /** Makes a message with the same data and other methods. */
 export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods): Handler.Received<A> => {
-  const { attempts, body, headers, id, key, native, timestamp } = message
+  const { attempts, body, fairBy, headers, id, key, native, timestamp } = message
   const own = {
     ack: () => message.ack(),
     retry: (given?: object) => message.retry(given),
     fail: (error: unknown, given?: object) => message.fail(error, given),
     within: (transaction: unknown) => message.within(transaction)
   }
-  return { attempts, body, headers, id, key, native, timestamp, ...own, ...methods(message) }
+  return { attempts, body, fairBy, headers, id, key, native, timestamp, ...own, ...methods(message) }
 }
 
 /** Makes a batch with the same messages and other methods. Default: the batch's own methods. */

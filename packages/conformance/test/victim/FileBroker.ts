@@ -32,8 +32,9 @@ const capabilities: Capabilities.Capabilities = {
   uncountedBrowse: false
 }
 
-const refusalOf = ({ body, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+const refusalOf = ({ body, fairBy, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
   if (place !== undefined) return BrokerError.withoutKeys(capabilities, queue)
+  if (fairBy !== undefined) return BrokerError.withoutShares(capabilities, queue)
   return body.length <= capabilities.maxBodySize
     ? undefined
     : new BrokerError.BrokerError({

@@ -125,7 +125,8 @@ const run = <A, R>(
   handler: MessageHandler<A, R> | BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { concurrency = 1, prefetch = mode.batch.maxBatchSize } = options
+    const { concurrency = 1, shareLimits } = options
+    const { prefetch = shareLimits === undefined ? mode.batch.maxBatchSize : 0 } = options
     const window = mode.batch.maxBatchSize * concurrency + prefetch
     const limiter = yield* limiterOf(options, {
       window,

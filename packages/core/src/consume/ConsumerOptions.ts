@@ -11,6 +11,7 @@ import * as Feasibility from "../port/Feasibility.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
+import * as ShareLimits from "../policy/ShareLimits.ts"
 import { inside } from "../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
@@ -45,13 +46,18 @@ export interface Running extends Intake {
   readonly concurrency?: number | undefined
   /**
    * How many messages wait in the process besides those in progress. 0 shares messages best between consumers, but
-   * costs a round trip per message. Range: 0 to 10,000. Default: one batch.
+   * costs a round trip per message. Range: 0 to 10,000. Default: one batch; 0 with `shareLimits`.
    */
   readonly prefetch?: number | undefined
   /**
    * Limits how many handler runs of this consumer begin in a window, such as `{ max: 10, per: "1 second" }`. Default: none.
    */
   readonly rateLimit?: RateLimit.Options | undefined
+  /**
+   * Limits of the messages with the same `fairBy`, such as `{ concurrency: 2 }`, over all consumers of the queue. `prefetch` is then 0 by
+   * default. Default: none.
+   */
+  readonly shareLimits?: ShareLimits.Options | undefined
   /**
    * Longest handler run. After that, the attempt fails and the handler's `signal` is aborted. Range: 1 ms to 12 hours,
    * or `"unlimited"`; a number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease of
@@ -101,6 +107,7 @@ export const kinds: OptionNames.Of<Options> = {
   concurrency: OptionKind.whole(1, 1000),
   prefetch: OptionKind.whole(0, 10_000),
   rateLimit: true, // RateLimit.make names the wrong member.
+  shareLimits: true, // ShareLimits.make does.
   handlerTimeout: {
     ...handlerTimeout,
     expected: `${handlerTimeout.expected} or "unlimited"`,
@@ -169,6 +176,7 @@ export const resolve = (options: Options, lease?: Lease) => {
     rateLimit,
     retry,
     retryDelay,
+    shareLimits,
     stackTraces = true
   } = options
   const { handlerTimeout = Math.min(defaultHandlerTimeout, longestIn(lease)) } = options
@@ -180,6 +188,7 @@ export const resolve = (options: Options, lease?: Lease) => {
       handlerTimeout === "unlimited" ? Number.POSITIVE_INFINITY : Delay.parse("handlerTimeout", handlerTimeout),
     drainTimeout: Delay.parse("drainTimeout", drainTimeout),
     rateLimit: rateLimit === undefined ? undefined : RateLimit.make(rateLimit),
+    shareLimits: shareLimits === undefined ? undefined : ShareLimits.make(shareLimits),
     concurrency,
     onLimit,
     stackTraces

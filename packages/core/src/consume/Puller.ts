@@ -71,6 +71,7 @@ const {
   handlerTimeout: _handlerTimeout,
   prefetch: _prefetch,
   rateLimit: _rateLimit,
+  shareLimits: _shareLimits,
   ...shared
 } = ConsumerOptions.kinds
 

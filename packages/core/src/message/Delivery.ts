@@ -42,6 +42,8 @@ export interface Delivery {
   readonly group?: string | undefined
   /** The message's place in the order of its key. Copies get it from here. Default: the message has no key. */
   readonly place?: Place | undefined
+  /** Whose message it is: consumers take those of each value in turn. Copies keep it. Default: none. */
+  readonly fairBy?: string | undefined
   /**
    * Why the adapter could not read the message. The message is then dead-lettered as undecodable, with this error and
    * the bytes of `body`; no handler sees it. An adapter MUST set `unreadable` instead of throwing: a thrown error would

@@ -27,6 +27,8 @@ export interface Message<A> {
   readonly attempts: number
   /** The key whose messages the broker delivers in order. Default: none. */
   readonly key?: string | undefined
+  /** The sender's `fairBy`. Default: none. */
+  readonly fairBy?: string | undefined
   /** The broker's own facts of this delivery, frozen. Default: none. */
   readonly native: Native
 }

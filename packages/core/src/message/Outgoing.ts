@@ -27,6 +27,8 @@ export interface Outgoing {
   readonly metadata: Metadata.Metadata
   /** The message's place in the order of its key. Default: the message has no key. */
   readonly place?: Lane.Place | undefined
+  /** Whose message it is: consumers take those of each value in turn. Default: none. */
+  readonly fairBy?: string | undefined
   /**
    * Whether a missing queue may be created. If `false`, the publish fails with `QueueMissing` or `Unroutable`, even if the
    * queue was deleted since it was last used. Default: true.
@@ -46,6 +48,7 @@ export const make = (
     readonly delay: Delay
     readonly native?: Native | undefined
     readonly key?: string | undefined
+    readonly fairBy?: string | undefined
   },
   now: number
 ): Outgoing => ({
@@ -54,22 +57,24 @@ export const make = (
   headers: message.headers,
   native: message.native,
   place: message.key === undefined ? undefined : { key: message.key, queue: message.queue },
+  fairBy: message.fairBy,
   delay: message.delay,
   metadata: Metadata.make(message.id, now, dueAt(message.delay, now))
 })
 
 /** The parts of a delivery that its copies have. */
-type Original = Pick<Delivery, "body" | "headers" | "metadata" | "place">
+type Original = Pick<Delivery, "body" | "fairBy" | "headers" | "metadata" | "place">
 
 interface Copy extends Pick<Outgoing, "queue" | "delay" | "metadata" | "place"> {
   readonly cut?: Metadata.Truncation | undefined
 }
 
-const copy = ({ body, headers }: Original, { cut, delay, metadata, place, queue }: Copy): Outgoing => ({
+const copy = ({ body, fairBy, headers }: Original, { cut, delay, metadata, place, queue }: Copy): Outgoing => ({
   queue,
   body,
   headers,
   ...(place === undefined ? undefined : { place }),
+  ...(fairBy === undefined ? undefined : { fairBy }),
   delay,
   metadata: Metadata.reduce(metadata, cut)
 })

@@ -47,6 +47,7 @@ import type { Delivery } from "../message/Delivery.ts"
 import type { Inbox } from "./Inbox.ts"
 import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
+import type { ShareLimits } from "../policy/ShareLimits.ts"
 import type { Settlement } from "../message/Settlement.ts"
 import type { Trouble } from "./Trouble.ts"
 
@@ -62,6 +63,8 @@ export interface SubscribeOptions {
   readonly deadLetterQueues: ReadonlyArray<string>
   /** The most messages that a handler gets at a time. Default: 1. */
   readonly maxBatchSize?: number | undefined
+  /** The limits of the messages with one `fairBy`. Only for a broker with `fairShares`. Default: none. */
+  readonly shareLimits?: ShareLimits | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**

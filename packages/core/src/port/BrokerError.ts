@@ -178,3 +178,21 @@ export const withoutKeys = (
 
 /** The capabilities that name a broker, and its reason to refuse keys. */
 type Keyless = Pick<Capabilities, "broker" | "keyedOrderObstacle">
+
+/** Returns the error of a send with `fairBy` to a broker that does not take the messages of each value in turn. */
+export const withoutShares = (
+  { broker, fairSharesObstacle = "this broker delivers all messages of a queue in one order" }: Shareless,
+  queue: string,
+  operation = "publish"
+): BrokerError =>
+  new BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "Unsupported",
+    detail: fairSharesObstacle,
+    remedy: "Send without fairBy, or use SQLite or PostgreSQL"
+  })
+
+/** The capabilities that name a broker, and its reason to refuse shares. */
+type Shareless = Pick<Capabilities, "broker" | "fairSharesObstacle">

@@ -94,6 +94,13 @@ export interface Capabilities {
   /** Whether a dead letter can hold up the later messages of its key until it is redriven or removed. Default: false. */
   readonly parkedKeys?: boolean | undefined
   /**
+   * Whether consumers get the messages of each `fairBy` in turn, and the broker counts the limits of shares. Default: false, and both are
+   * refused.
+   */
+  readonly fairShares?: boolean | undefined
+  /** Why there are no fair shares: a sentence without a full stop. Default: all messages of a queue have one order. */
+  readonly fairSharesObstacle?: string | undefined
+  /**
    * Whether the transactions are those of another database, whose inbox records the messages. A message whose transaction was
    * committed can then be delivered again, and is acked without an effect. Default: false.
    */

@@ -4,6 +4,7 @@ import type { Capabilities, DelayReach } from "./Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
+import type { ShareLimits } from "../policy/ShareLimits.ts"
 
 /** How a broker meets a requirement. `Clamped`: a delay of `from` milliseconds is shortened to `to` milliseconds. */
 export type Support =
@@ -26,6 +27,8 @@ export interface Requirements {
   readonly retryDelay?: Delay.Delay | undefined
   /** The consumer's `handlerTimeout`, in milliseconds. Default: none. */
   readonly handlerTimeout?: number | undefined
+  /** The consumer's `shareLimits`. Default: none. */
+  readonly shareLimits?: ShareLimits | undefined
   /** Whether to refuse a delay that the broker cannot keep, or to shorten it to the longest possible. */
   readonly onLimit: "fail" | "clamp"
 }
@@ -92,6 +95,21 @@ const parking: Support = {
   remedy: 'Set afterDeadLetter to "continue", or use SQLite'
 }
 
+const shares = (
+  { rateLimit }: ShareLimits,
+  { immediate }: RetryPolicy,
+  { fairShares, fairSharesObstacle = "the broker delivers all messages of a queue in one order" }: Capabilities
+): Support => {
+  if (fairShares !== true)
+    return { _tag: "Impossible", why: fairSharesObstacle, remedy: "Remove shareLimits, or use SQLite or PostgreSQL" }
+  if (rateLimit === undefined || immediate === 0) return Exact
+  return {
+    _tag: "Impossible",
+    why: "the broker counts deliveries, and an immediate retry needs none",
+    remedy: "Set retry.immediate to 0"
+  }
+}
+
 const ownDeadLetters = (queue: string): Finding => ({
   field: "retry.deadLetter",
   support: {
@@ -142,6 +160,10 @@ export const check = (
       field: "retryDelay",
       support: delay([requirements.retryDelay], capabilities.retryDelay, requirements.onLimit)
     })
+  }
+  if (requirements.shareLimits !== undefined) {
+    const support = shares(requirements.shareLimits, requirements.retry, capabilities)
+    findings.push({ field: "shareLimits", support })
   }
   if (requirements.handlerTimeout !== undefined) {
     findings.push({ field: "handlerTimeout", support: lease(requirements.handlerTimeout, capabilities) })

@@ -17,6 +17,7 @@ interface ReadOnlyMessage {
   readonly timestamp: number
   readonly attempts: number
   readonly key?: string | undefined
+  readonly fairBy?: string | undefined
   readonly native: Readonly<Record<string, unknown>>
 }
 

@@ -11,6 +11,7 @@
  * | `body` | its bytes: as text if they are UTF-8, else `{ "base64": … }` |
  * | `headers` | |
  * | `key` | the key of the message; absent if it has none |
+ * | `fairBy` | whose message it is; absent if it has none |
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
  * | `redacted` | `true` if something was hidden, else absent. Such a line cannot be imported |
  */
@@ -60,7 +61,7 @@ const iso = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : new Date(time).toISOString()
 
 /** The parts of a letter that a line has. */
-export type Written = Pick<DeadLetter, "body" | "headers" | "key" | "metadata" | "origin">
+export type Written = Pick<DeadLetter, "body" | "fairBy" | "headers" | "key" | "metadata" | "origin">
 
 /**
  * Writes a letter of a dead-letter queue as a line of JSON, without the line end.
@@ -77,7 +78,7 @@ export type Written = Pick<DeadLetter, "body" | "headers" | "key" | "metadata" |
  */
 export const format = (
   queue: string,
-  { body, headers, key, metadata, origin }: Written,
+  { body, fairBy, headers, key, metadata, origin }: Written,
   {
     isRedacted = false
   }: {
@@ -96,6 +97,7 @@ export const format = (
       body: toBody(body),
       headers,
       key,
+      fairBy,
       metadata: Metadata.toJson(metadata)
     })
   )
@@ -141,9 +143,11 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   if (body === undefined) return { detail: `body must be text, or {"base64": …}` }
   const headers = headersOf(json["headers"])
   if (headers === undefined) return { detail: "headers must be an object of texts" }
-  const { key } = json
-  const problem = key === undefined ? undefined : Metadata.problemOfId(key)
-  if (problem !== undefined) return { detail: `key ${problem}` }
+  const { fairBy, key } = json
+  for (const [name, value] of Object.entries({ key, fairBy })) {
+    const problem = value === undefined ? undefined : Metadata.problemOfId(value)
+    if (problem !== undefined) return { detail: `${name} ${problem}` }
+  }
   // As bytes, it would silently become another character.
   const hasHalf = [json["body"], ...Object.entries(headers).flat()].some(
     (text) => typeof text === "string" && !text.isWellFormed()
@@ -152,5 +156,13 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   const metadata = Metadata.fromJson(json["metadata"])
   if (metadata === undefined)
     return { detail: `metadata must be what an export has written, with "v":1, "id", "a" and "t0"` }
-  return { queue, body, headers, delay: 0, metadata, ...(typeof key === "string" ? { place: { key } } : {}) }
+  return {
+    queue,
+    body,
+    headers,
+    delay: 0,
+    metadata,
+    ...(typeof key === "string" ? { place: { key } } : {}),
+    ...(typeof fairBy === "string" ? { fairBy } : {})
+  }
 }

@@ -2,6 +2,7 @@
 import type { Capabilities, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
+import * as Limits from "./limits.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** The most deliveries in a row before the queue yields to other fibers. */
@@ -18,9 +19,9 @@ const update = (consumer: Consumer): void => {
   else readyConsumers.splice(readyConsumers.lastIndexOf(consumer), 1)
 }
 
-/** Moves the first consumer to the end. */
-const rotate = ({ readyConsumers }: Queue): void => {
-  if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
+/** Moves the consumer to the end. */
+const rotate = (consumer: Consumer, { readyConsumers }: Queue): void => {
+  if (readyConsumers.length > 1) readyConsumers.push(...readyConsumers.splice(readyConsumers.indexOf(consumer), 1))
 }
 
 /** Runs `change` without deliveries of the queue. */
@@ -76,9 +77,35 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     const receipt = new Receipt(consumer, message, ++deliveries)
     consumer.receipts.add(receipt)
     extend(receipt)
-    rotate(consumer.queue)
+    rotate(consumer, consumer.queue)
     update(consumer)
     consumer.options.onDelivery(toDelivery(message, ++message.deliveries, receipt))
+  }
+
+  /** Delivers a message to the first consumer that may have one. Returns whether there was one. */
+  const deliverNext = (queue: Queue): boolean => {
+    let wait = Number.POSITIVE_INFINITY
+    for (const consumer of queue.readyConsumers) {
+      const { shareLimits } = consumer.options
+      const mayTake = (fairBy: string): boolean => {
+        const left = Limits.waitOf(consumer, fairBy, timers.now())
+        wait = Math.min(wait, left || Number.POSITIVE_INFINITY)
+        return left === 0
+      }
+      const message = queue.ready.take(shareLimits && mayTake)
+      if (message !== undefined) {
+        const { fairBy } = message
+        if (fairBy !== undefined && shareLimits?.rateLimit !== undefined)
+          queue.begun.record(fairBy, shareLimits.rateLimit, timers.now())
+        deliver(consumer, message)
+        return true
+      }
+      if (shareLimits === undefined) break
+    }
+    if (wait === Number.POSITIVE_INFINITY) return false
+    timers.cancel(queue.begun.opening)
+    queue.begun.opening = timers.after(wait, () => pump(queue))
+    return false
   }
 
   const pump = (queue: Queue): void => {
@@ -87,12 +114,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     queue.turn = "delivering"
     let left = maxRun
     try {
-      for (; left > 0; left--) {
-        const consumer = queue.readyConsumers[0]
-        const message = consumer && queue.ready.take()
-        if (message === undefined) break
-        deliver(consumer!, message)
-      }
+      while (left > 0 && deliverNext(queue)) left--
     } finally {
       queue.turn = "idle"
     }

@@ -10,6 +10,7 @@ export const toDelivery = (message: StoredMessage, deliveries: number, receipt?:
   metadata: message.metadata,
   redelivered: deliveries > 1,
   ...(message.place === undefined ? undefined : { place: message.place }),
+  ...(message.fairBy === undefined ? undefined : { fairBy: message.fairBy }),
   receipt
 })
 

@@ -29,7 +29,10 @@ interface Dependencies {
   readonly delays: Delays
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly capabilities: Pick<Capabilities.Capabilities, "broker" | "keyedOrder" | "keyedOrderObstacle" | "maxBodySize">
+  readonly capabilities: Pick<
+    Capabilities.Capabilities,
+    "broker" | "fairShares" | "fairSharesObstacle" | "keyedOrder" | "keyedOrderObstacle" | "maxBodySize"
+  >
   readonly maxMessages: number
   /** Whether the confirmation of this call is lost. */
   readonly loseConfirmation: () => boolean
@@ -52,7 +55,7 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
 /** Returns a message to store. `now` is in milliseconds since the epoch. */
-const stored = ({ body, headers, metadata, place }: Outgoing.Outgoing, now: number): StoredMessage => ({
+const stored = ({ body, fairBy, headers, metadata, place }: Outgoing.Outgoing, now: number): StoredMessage => ({
   body,
   headers,
   metadata: Metadata.setBack(metadata, now),
@@ -60,6 +63,7 @@ const stored = ({ body, headers, metadata, place }: Outgoing.Outgoing, now: numb
   due: 0,
   timer: undefined,
   place,
+  fairBy,
   position: 0,
   next: undefined
 })
@@ -71,10 +75,18 @@ export const make = (dependencies: Dependencies): Publisher => {
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
-  const refusal = ({ body, create, delay, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
-    const { keyedOrder, maxBodySize } = capabilities
+  const refusal = ({
+    body,
+    create,
+    delay,
+    fairBy,
+    place,
+    queue
+  }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+    const { fairShares, keyedOrder, maxBodySize } = capabilities
     if (!isOpen) return closed(queue)
     if (place !== undefined && keyedOrder !== true) return BrokerError.withoutKeys(capabilities, queue)
+    if (fairBy !== undefined && fairShares !== true) return BrokerError.withoutShares(capabilities, queue)
     if (create === false && !queues.all.has(queue)) return failure(queue, "QueueMissing", "there is no such queue")
     if (body.length <= maxBodySize) return delays.refusal("publish", queue, delay)
     const detail = `the body has ${body.length} bytes, the limit is ${maxBodySize}`

@@ -47,8 +47,9 @@ export const toPublication = (
   context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
-  const { body, place, queue } = message
+  const { body, fairBy, place, queue } = message
   if (place !== undefined) return BrokerError.withoutKeys(keyless, queue)
+  if (fairBy !== undefined) return BrokerError.withoutShares(keyless, queue)
   if (!isCopy && body.length > bodyLimit(context)) {
     const detail = `the body has ${body.length} bytes, the limit is ${bodyLimit(context)}`
     return refusal(message, "BodyTooLarge", detail, `Send a smaller body, or ${raise}`)

@@ -103,6 +103,7 @@ const exchangeLimit = 1000
 /** The error for a message that cannot be sent at all. */
 const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
   if (message.place !== undefined) return BrokerError.withoutKeys(keyless, message.queue)
+  if (message.fairBy !== undefined) return BrokerError.withoutShares(keyless, message.queue)
   const asked = Native.nativeOptions.of(message.native)
   if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
   if (message.delay > 0 && asked !== undefined) {

@@ -10,6 +10,7 @@ import * as Originals from "../consume/originals.ts"
 import { textOf } from "../consume/toDelivery.ts"
 import * as Limits from "../limits.ts"
 import * as Native from "../native.ts"
+import { shareless } from "../capabilities.ts"
 import * as Wire from "../wire.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
@@ -92,8 +93,9 @@ export const toPublication = (
   return Result.succeed({ entry, size })
 }
 
-/** Returns why SQS does not keep the order of the key of a message. */
-const refusalOf = ({ place, queue }: Outgoing.Outgoing, fifo: boolean): BrokerError.BrokerError | undefined => {
+/** Returns why SQS does not take the message in turn with others, or does not keep the order of its key. */
+const refusalOf = ({ fairBy, place, queue }: Outgoing.Outgoing, fifo: boolean): BrokerError.BrokerError | undefined => {
+  if (fairBy !== undefined) return BrokerError.withoutShares(shareless, queue)
   if (place === undefined) return undefined
   const refuse = (keyedOrderObstacle: string) => BrokerError.withoutKeys({ broker: "sqs", keyedOrderObstacle }, queue)
   if (!fifo) return refuse("the queue is not FIFO, because its name does not end in .fifo")

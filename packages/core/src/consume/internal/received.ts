@@ -118,6 +118,9 @@ export class ReceivedMessage implements Received<unknown> {
   get key(): string | undefined {
     return this.#delivery.place?.key
   }
+  get fairBy(): string | undefined {
+    return this.#delivery.fairBy
+  }
   get native(): Native {
     return nativeOf(this.#delivery)
   }

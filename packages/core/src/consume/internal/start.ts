@@ -116,7 +116,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
     const resolved = ConsumerOptions.resolve(options, capabilities.lease)
-    const { deadLetterBudget, drainTimeout, handlerTimeout, retryDelay } = resolved
+    const { deadLetterBudget, drainTimeout, handlerTimeout, retryDelay, shareLimits } = resolved
     yield* ConsumerOptions.verify(resolved, capabilities, queue.name)
 
     const scope = yield* Scope.make()
@@ -166,7 +166,16 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
     const subscription = yield* broker
-      .subscribe({ queue: queue.name, retry, deadLetterQueues, maxBatchSize, onDelivery, onReconnect, onRefused })
+      .subscribe({
+        queue: queue.name,
+        retry,
+        deadLetterQueues,
+        maxBatchSize,
+        ...(shareLimits && { shareLimits }),
+        onDelivery,
+        onReconnect,
+        onRefused
+      })
       .pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))

@@ -16,6 +16,7 @@ import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
+import * as ShareLimits from "../../policy/ShareLimits.ts"
 import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Relay from "../../store/Relay.ts"
@@ -156,10 +157,11 @@ export const relay = (options: ConsumeOptions, { storeNamespace }: ConnectOption
 }
 
 const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {
-  const { rateLimit } = options
+  const { rateLimit, shareLimits } = options
   return {
     ...withPolicies(call, queue, options),
-    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
+    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit)),
+    shareLimits: shareLimits && within(call, queue, "shareLimits", () => ShareLimits.make(shareLimits))
   }
 }
 

@@ -1,7 +1,7 @@
 /** Checks of a message before a send: `send` and `sendBatch` return a RangeError; the others throw the send's error. */
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
-import { BrokerError, withoutKeys } from "../../port/BrokerError.ts"
+import { BrokerError, withoutKeys, withoutShares } from "../../port/BrokerError.ts"
 import type { Codec } from "../../message/Codec.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -29,6 +29,12 @@ export interface SendOptions {
    * order refuses the message. Range: 1 to 200 characters, no control characters. Default: no order.
    */
   readonly key?: string | undefined
+  /**
+   * Whose message it is, such as the id of a tenant. Consumers take the messages of each value in turn, so one with many waiting messages
+   * does not delay the others. A broker that cannot do this refuses the message. Range: 1 to 200 characters, no control characters.
+   * Default: none.
+   */
+  readonly fairBy?: string | undefined
   /**
    * Options for one broker, such as `RabbitMqNative.make(...)` or `SqsNative.make(...)`. Other brokers ignore them.
    * Default: none.
@@ -76,17 +82,20 @@ const nativeKind: OptionKind.OptionKind = {
     return name === undefined ? undefined : `${name} belongs in headers. Write headers: ${asHeaders[name]!("…")}`
   }
 }
-/** {@link id} checks it, with the message's other errors, as {@link key} does. */
+/** {@link id} checks it, with the message's other errors. */
 const idKind: OptionKind.OptionKind = {
   ...OptionKind.text,
   holds: () => true,
   fits: (value) => typeof value === "string" && Delay.parsed.fits?.(value) === false
 }
+/** {@link key} and {@link fairBy} check it, with the message's other errors. */
+const laterKind: OptionKind.OptionKind = { ...OptionKind.text, holds: () => true, fits: () => false }
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
   id: idKind,
-  key: { ...OptionKind.text, holds: () => true, fits: () => false },
+  key: laterKind,
+  fairBy: laterKind,
   native: nativeKind
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
@@ -185,9 +194,19 @@ export const id = (queue: string, id: string): string => {
 /** Throws if a broker does not keep the order of keys, or the key is not valid. */
 export const key = (queue: string, key: string, capabilities: Capabilities): string => {
   if (capabilities.keyedOrder !== true) throw withoutKeys(capabilities, queue)
-  const problem = Metadata.problemOfId(key)
-  if (problem === undefined) return key
-  throw new EncodeError({ queue, field: "key", detail: problem, remedy: "Use a short text, such as an id" })
+  return shortText(queue, "key", key)
+}
+
+/** Throws if a broker does not take the messages of each value in turn, or the value is not valid. */
+export const fairBy = (queue: string, fairBy: string, capabilities: Capabilities): string => {
+  if (capabilities.fairShares !== true) throw withoutShares(capabilities, queue)
+  return shortText(queue, "fairBy", fairBy)
+}
+
+const shortText = (queue: string, field: string, value: string): string => {
+  const problem = Metadata.problemOfId(value)
+  if (problem === undefined) return value
+  throw new EncodeError({ queue, field, detail: problem, remedy: "Use a short text, such as an id" })
 }
 
 export const headers = (queue: string, headers: Headers): Headers => {

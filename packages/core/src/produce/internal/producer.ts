@@ -173,7 +173,7 @@ const outgoing =
   <A>(
     { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
-    { delay, headers, id, key, native }: SendOptions,
+    { delay, fairBy, headers, id, key, native }: SendOptions,
     batchDelay: Delay.Delay | undefined
   ): Outgoing.Outgoing => {
     const message = {
@@ -183,7 +183,8 @@ const outgoing =
       headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
       delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
       native,
-      key: key === undefined ? undefined : Checks.key(name, key, capabilities)
+      key: key === undefined ? undefined : Checks.key(name, key, capabilities),
+      fairBy: fairBy === undefined ? undefined : Checks.fairBy(name, fairBy, capabilities)
     }
     return Outgoing.make(message, clock.currentTimeMillisUnsafe())
   }

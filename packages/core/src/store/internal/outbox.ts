@@ -8,6 +8,7 @@
  * | `broker` | the kind of the broker, such as `rabbitmq`; if absent, each relay of the outbox publishes the message |
  * | `headers` | the headers of the message; absent when there are none |
  * | `key` | the key of the message; absent when it has none |
+ * | `fairBy` | whose message it is; absent when the message does not say |
  * | `native` | the options of the message for single brokers; absent when there are none |
  * | `create` | `false` if a missing queue must not be created; otherwise absent |
  */
@@ -27,6 +28,7 @@ interface Address {
   readonly broker?: string | undefined
   readonly headers?: Headers | undefined
   readonly key?: string | undefined
+  readonly fairBy?: string | undefined
   readonly native?: Native | undefined
   readonly create?: false | undefined
 }
@@ -70,7 +72,7 @@ const lossIn = (native: Native): string | undefined => {
  * queue, so messages of a key leave the outbox in order.
  */
 export const toOutbox = (
-  { body, create, delay, headers, metadata, native, place, queue: target }: Outgoing,
+  { body, create, delay, fairBy, headers, metadata, native, place, queue: target }: Outgoing,
   { broker, outbox }: Waiting
 ): Outgoing => {
   const address: Address = {
@@ -78,6 +80,7 @@ export const toOutbox = (
     broker,
     headers: Object.keys(headers).length === 0 ? undefined : headers,
     key: place?.key,
+    fairBy,
     native,
     create: create === false ? false : undefined
   }
@@ -104,10 +107,10 @@ export const fromOutbox = (
 ): Addressed | undefined => {
   const address = addressOf(headers[header])
   if (address === undefined) return undefined
-  const { broker = relay, create, headers: own = {}, key, native, queue } = address
+  const { broker = relay, create, fairBy, headers: own = {}, key, native, queue } = address
   const place = key === undefined ? undefined : { key, queue }
   const metadata = Metadata.make(id, timestamp)
-  return { broker, outgoing: { queue, body, headers: own, native, create, place, delay: 0, metadata } }
+  return { broker, outgoing: { queue, body, headers: own, native, create, place, fairBy, delay: 0, metadata } }
 }
 
 const addressOf = (text: string | undefined): Address | undefined => {
@@ -121,9 +124,16 @@ const addressOf = (text: string | undefined): Address | undefined => {
 
 const isAddress = (value: unknown): value is Address => {
   if (!OptionKind.isObject(value)) return false
-  const { broker = "", headers = {}, key, native = {}, queue }: { readonly [K in keyof Address]?: unknown } = value
+  const {
+    broker = "",
+    fairBy,
+    headers = {},
+    key,
+    native = {},
+    queue
+  }: { readonly [K in keyof Address]?: unknown } = value
   const isText = OptionKind.isObject(headers) && Object.values(headers).every((each) => typeof each === "string")
   const isNamed = typeof queue === "string" && queue !== "" && typeof broker === "string"
-  const isKeyed = key === undefined || Metadata.problemOfId(key) === undefined
-  return isNamed && isKeyed && isText && OptionKind.isObject(native)
+  const isKnown = [fairBy, key].every((each) => each === undefined || Metadata.problemOfId(each) === undefined)
+  return isNamed && isKnown && isText && OptionKind.isObject(native)
 }

@@ -11,6 +11,8 @@ export interface DeadLetter {
   readonly headers: Message.Headers
   /** The key of the message; absent if it has none. */
   readonly key?: string
+  /** The sender's `fairBy`; absent if there is none. */
+  readonly fairBy?: string
   /** How many later messages of its key the parked letter holds up; absent if it holds up none. */
   readonly blocks?: number
   /**
@@ -58,7 +60,7 @@ const copied = (metadata: Metadata.Metadata): Metadata.Metadata => {
 
 /** Returns a delivery as a dead letter, which is a deep copy. Headers and native facts are frozen. */
 export const fromDelivery = (delivery: Delivery.Delivery): DeadLetter => {
-  const { headers, place } = delivery
+  const { fairBy, headers, place } = delivery
   const metadata = copied(delivery.metadata)
   let body: Uint8Array | undefined
   return {
@@ -69,6 +71,7 @@ export const fromDelivery = (delivery: Delivery.Delivery): DeadLetter => {
     },
     headers,
     ...(place === undefined ? undefined : { key: place.key }),
+    ...(fairBy === undefined ? undefined : { fairBy }),
     ...(place?.blocks === undefined ? undefined : { blocks: place.blocks }),
     get native() {
       return Delivery.nativeOf(delivery)

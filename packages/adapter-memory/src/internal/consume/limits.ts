@@ -1,0 +1,46 @@
+/** The limits of shares: how long a consumer must wait for another message of a share. */
+import { ShareLimits } from "@requeue/core"
+import type { Timers } from "@requeue/core/port"
+import type { Consumer, Queue } from "../queues.ts"
+
+const inFlight = ({ consumers }: Queue, fairBy: string): number => {
+  let count = 0
+  for (const { receipts } of consumers) for (const { message } of receipts) if (message.fairBy === fairBy) count++
+  return count
+}
+
+/** The deliveries of consumers with a rate limit, by share. */
+export class Begun {
+  /** When a limit lets another message through. */
+  opening: Timers.Timer | undefined = undefined
+  /** The last deliveries of each share. The share that was last delivered is the last one. */
+  readonly #times = new Map<string, ReadonlyArray<number>>()
+
+  /** Records a delivery at this time, in monotonic milliseconds. */
+  record(fairBy: string, { max, per }: NonNullable<ShareLimits.ShareLimits["rateLimit"]>, now: number): void {
+    const times = [...(this.#times.get(fairBy) ?? []), now].slice(-max)
+    this.#times.delete(fairBy)
+    this.#times.set(fairBy, times)
+    for (const [other, [...all]] of this.#times) {
+      if (all.at(-1)! + per + ShareLimits.margin > now) break
+      this.#times.delete(other)
+    }
+  }
+
+  /** Returns the time of the `max`th last delivery; `undefined` if there were fewer. */
+  last(fairBy: string, max: number): number | undefined {
+    return this.#times.get(fairBy)?.at(-max)
+  }
+}
+
+/**
+ * Returns how long a consumer must wait for another message of a share, in milliseconds: 0 if it may have one, `Infinity` if it must wait
+ * for the end of a delivery. `now` is in monotonic milliseconds.
+ */
+export const waitOf = ({ options: { shareLimits }, queue }: Consumer, fairBy: string, now: number): number => {
+  if (shareLimits === undefined) return 0
+  const { concurrency = Number.POSITIVE_INFINITY, rateLimit } = shareLimits
+  if (inFlight(queue, fairBy) >= concurrency) return Number.POSITIVE_INFINITY
+  const last = rateLimit && queue.begun.last(fairBy, rateLimit.max)
+  return last === undefined ? 0 : Math.max(0, last + rateLimit!.per + ShareLimits.margin - now)
+}
