@@ -32,7 +32,7 @@ const rejection = async (call: () => unknown): Promise<Error> => {
 
 const handler = (): void => {}
 const consumer =
-  "retry, retryDelay, batch, concurrency, prefetch, rateLimit, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
+  "retry, retryDelay, batch, concurrency, prefetch, rateLimit, shareLimits, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
 const redrive =
   "to, limit, filter, origin, dryRun, rate, maxRedrives, signal, audit, onProgress, stages, stopAt, wait, create, force, watch, operation"
 const wrongLogger =

@@ -3,6 +3,7 @@ import type { Bag, Broker, Lane, Message, Metadata, Timers } from "@requeue/core
 import * as Lanes from "./lanes.ts"
 import * as WaitQueue from "./publish/waitQueue.ts"
 import { Begun } from "./consume/limits.ts"
+import * as ReadyQueue from "./readyQueue.ts"
 import * as Shares from "./shares.ts"
 
 /** A message in a queue. */
@@ -57,7 +58,7 @@ export interface BlockedPublish {
 /** A queue with its messages, consumers and blocked publishes. */
 export interface Queue {
   readonly name: string
-  readonly ready: Shares.Shares<StoredMessage>
+  ready: Shares.Shares<StoredMessage>
   readonly delayed: Set<StoredMessage>
   /** The messages that wait for an earlier one of their key. */
   readonly behind: Set<StoredMessage>
@@ -76,7 +77,7 @@ export interface Queue {
 /** Creates rarely needed parts lazily: a process may send to thousands of queues, which should fit in the CPU's caches. */
 class LeanQueue implements Queue {
   readonly name: string
-  readonly ready: Queue["ready"] = Shares.make()
+  ready: Queue["ready"] = ReadyQueue.make()
   readonly readyConsumers: Queue["readyConsumers"] = []
   held = 0
   turn: Queue["turn"] = "idle"
@@ -192,6 +193,7 @@ export const make = (env: {
     },
     add: (queue, message, millis) => {
       queue.held++
+      if (message.fairBy !== undefined) queue.ready = Shares.over(queue.ready)
       if (message.place === undefined || lanes.enter(queue, message)) enqueue(queue, message, millis)
       else message.due = timers.now() + millis
     },

@@ -13,6 +13,7 @@ export interface Positions {
 
 /** The list. It iterates from head to tail. */
 export interface ReadyQueue<A> extends Iterable<A> {
+  readonly positions: Positions
   readonly size: () => number
   readonly append: (member: A) => void
   /** Returns a taken member to its old position: before all later ones. */
@@ -29,10 +30,10 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
   /** The last returned member, while it is in the list. Members returned in order need no walk. */
   #returned: A | undefined = undefined
   #size = 0
-  readonly #positions: Positions
+  readonly positions: Positions
 
   constructor(positions: Positions) {
-    this.#positions = positions
+    this.positions = positions
   }
 
   size(): number {
@@ -40,7 +41,7 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
   }
 
   append(member: A): void {
-    member.position = this.#positions.next++
+    member.position = this.positions.next++
     this.#insertAfter(this.#tail, member)
   }
 

@@ -12,21 +12,25 @@ export interface Member<A> extends ReadyQueue.Member<A> {
 /** Whether a message of a share may be taken. */
 export type MayTake = (fairBy: string) => boolean
 
-/** The ready messages. They iterate from the one that came first to the last one. */
+/** The ready messages; those of a queue without `fairBy` are one list. They iterate from the one that came first to the last one. */
 export interface Shares<A> extends ReadyQueue.ReadyQueue<A> {
   /** Removes and returns the next message. Default of `mayTake`: any share. */
   readonly take: (mayTake?: MayTake) => A | undefined
 }
 
-/** A class, for the same reason as the list. A queue without `fairBy` has no shares but one. */
 class Turns<A extends Member<A>> implements Shares<A> {
-  readonly #positions: ReadyQueue.Positions = { next: 0 }
-  readonly #unshared = ReadyQueue.make<A>(this.#positions)
-  /** Those with messages, next one first; `undefined` as long as no message had a `fairBy`. */
-  #shares: Map<string | undefined, ReadyQueue.ReadyQueue<A>> | undefined = undefined
+  readonly positions: ReadyQueue.Positions
+  readonly #unshared: ReadyQueue.ReadyQueue<A>
+  /** Those with messages, next one first. */
+  readonly #shares = new Map<string | undefined, ReadyQueue.ReadyQueue<A>>()
+
+  constructor(unshared: ReadyQueue.ReadyQueue<A>) {
+    this.positions = unshared.positions
+    this.#unshared = unshared
+    this.#shares.set(undefined, unshared)
+  }
 
   size(): number {
-    if (this.#shares === undefined) return this.#unshared.size()
     let size = 0
     for (const share of this.#shares.values()) size += share.size()
     return size
@@ -41,7 +45,6 @@ class Turns<A extends Member<A>> implements Shares<A> {
   }
 
   take(mayTake?: MayTake): A | undefined {
-    if (this.#shares === undefined) return this.#unshared.take()
     for (const [fairBy, share] of this.#shares) {
       if (fairBy !== undefined && mayTake?.(fairBy) === false) continue
       const member = share.take()
@@ -54,24 +57,23 @@ class Turns<A extends Member<A>> implements Shares<A> {
 
   clear(): void {
     this.#unshared.clear()
-    this.#shares = undefined
+    this.#shares.clear()
   }
 
   *[Symbol.iterator](): Generator<A> {
-    if (this.#shares === undefined) return yield* this.#unshared
     const all = [...this.#shares.values()].flatMap((share) => [...share])
     yield* all.toSorted((a, b) => a.position - b.position)
   }
 
   #shareOf({ fairBy }: A): ReadyQueue.ReadyQueue<A> {
-    if (fairBy === undefined && this.#shares === undefined) return this.#unshared
-    this.#shares ??= new Map([[undefined, this.#unshared]])
     const known = this.#shares.get(fairBy)
     if (known !== undefined) return known
-    const share = fairBy === undefined ? this.#unshared : ReadyQueue.make<A>(this.#positions)
+    const share = fairBy === undefined ? this.#unshared : ReadyQueue.make<A>(this.positions)
     this.#shares.set(fairBy, share)
     return share
   }
 }
 
-export const make = <A extends Member<A>>(): Shares<A> => new Turns()
+/** Returns the ready messages of a queue that gets its first message with `fairBy`. */
+export const over = <A extends Member<A>>(ready: Shares<A>): Shares<A> =>
+  ready instanceof Turns ? ready : new Turns(ready)
