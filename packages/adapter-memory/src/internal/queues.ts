@@ -62,7 +62,7 @@ export interface Queue {
   readonly delayed: Set<StoredMessage>
   /** The messages that wait for an earlier one of their key. */
   readonly behind: Set<StoredMessage>
-  /** What consumers with limits of shares have been delivered. */
+  /** The deliveries to consumers with limits of shares. */
   readonly begun: Begun
   /** The number of messages in the queue: ready, delayed, in flight and behind others. */
   held: number

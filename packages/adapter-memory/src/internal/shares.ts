@@ -10,7 +10,7 @@ export interface Member<A> extends ReadyQueue.Member<A> {
 }
 
 /** Whether a message of a share may be taken. */
-export type MayTake = (fairBy: string) => boolean
+type MayTake = (fairBy: string) => boolean
 
 /** The ready messages; those of a queue without `fairBy` are one list. They iterate from the one that came first to the last one. */
 export interface Shares<A> extends ReadyQueue.ReadyQueue<A> {

@@ -3,7 +3,7 @@
  *
  * When to use: to show a policy to people who did not write it. Nothing here decides anything.
  */
-import { BatchPolicy, ConsumerBackoff, Delay, RateLimit, RetryPolicy } from "@requeue/core"
+import { BatchPolicy, ConsumerBackoff, Delay, RateLimit, RetryPolicy, ShareLimits } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/port"
 import * as Delays from "./internal/delays.ts"
 
@@ -113,7 +113,25 @@ const limited = ({ rateLimit }: ConsumerOptions.Options): ReadonlyArray<string> 
   return [`In any ${Delay.format(per)} at most ${runs} in each consumer; a batch is one run.`]
 }
 
-const batches = ({ batch, concurrency = 1, prefetch, rateLimit }: ConsumerOptions.Options): ReadonlyArray<string> => {
+const shared = ({ shareLimits }: ConsumerOptions.Options): ReadonlyArray<string> => {
+  if (shareLimits === undefined) return []
+  const { concurrency, rateLimit } = ShareLimits.make(shareLimits)
+  const limits = [
+    ...(concurrency === undefined ? [] : [`up to ${counted(concurrency, "message")} are in progress`]),
+    ...(rateLimit === undefined
+      ? []
+      : [`up to ${counted(rateLimit.max, "message")} are delivered in any ${Delay.format(rateLimit.per)}`])
+  ]
+  return [`Of the messages with one fairBy, ${limits.join(", and ")}, over all consumers.`]
+}
+
+const batches = ({
+  batch,
+  concurrency = 1,
+  prefetch,
+  rateLimit,
+  shareLimits
+}: ConsumerOptions.Options): ReadonlyArray<string> => {
   const gathered = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy.BatchPolicy) =>
     maxBatchSize === 1
       ? "gets one message at a time, as it arrives"
@@ -127,12 +145,13 @@ const batches = ({ batch, concurrency = 1, prefetch, rateLimit }: ConsumerOption
     concurrency === 1
       ? "One handler runs at a time in each consumer."
       : `Up to ${concurrency} handlers run at a time in each consumer.`,
-    prefetch === undefined
+    prefetch === undefined && shareLimits === undefined
       ? "One batch waits in addition to those in progress."
-      : prefetch === 0
+      : prefetch === undefined || prefetch === 0
         ? "No message waits in addition to those in progress."
         : `Up to ${counted(prefetch, "message")} wait in addition to those in progress.`,
-    ...limited({ rateLimit })
+    ...limited({ rateLimit }),
+    ...shared({ shareLimits })
   ]
 }
 
@@ -214,7 +233,7 @@ export const of = (
   lease?: Capabilities.Lease
 ): ReadonlyArray<Part> => {
   const { retry, retryDelay } = ConsumerOptions.resolve(options, lease)
-  const { batch, concurrency, consumerBackoff, deadLetterBudget, prefetch, rateLimit } = options
+  const { batch, concurrency, consumerBackoff, deadLetterBudget, prefetch, rateLimit, shareLimits } = options
   const isOwn = isGiven(options.retry)
   const { drop, permanent, uncounted, with: own } = retry.classify
   return [
@@ -234,7 +253,11 @@ export const of = (
       sentences: [...deadLetters(queue, retry), budget(options)]
     },
     acknowledgement,
-    { about: "Batches", isDefault: !isGiven(batch, concurrency, prefetch, rateLimit), sentences: batches(options) },
+    {
+      about: "Batches",
+      isDefault: !isGiven(batch, concurrency, prefetch, rateLimit, shareLimits),
+      sentences: batches(options)
+    },
     { about: "Consumer backoff", isDefault: !isGiven(consumerBackoff), sentences: slowing(options) },
     {
       about: "Limits",

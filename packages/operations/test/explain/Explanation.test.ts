@@ -32,6 +32,14 @@ describe("an explanation", () => {
     assert.include(said({ rateLimit: { max: 10, per: "1 second" } }, "Batches"), sentence)
   })
 
+  it("says how many messages of a tenant may be in progress, and begin in a time", () => {
+    const shareLimits = { concurrency: 2, rateLimit: { max: 10, per: "1 second" } } as const
+    const sentence =
+      "Of the messages with one fairBy, up to 2 messages are in progress, and up to 10 messages are delivered in any 1s, over all consumers."
+    assert.include(said({ shareLimits }, "Batches"), sentence)
+    assert.include(said({ shareLimits }, "Batches"), "No message waits in addition to those in progress.")
+  })
+
   it.each<readonly [RetryPolicy.Options, RegExp]>([
     [
       { maxRetries: 0 },

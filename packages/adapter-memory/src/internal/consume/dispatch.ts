@@ -19,6 +19,13 @@ const update = (consumer: Consumer): void => {
   else readyConsumers.splice(readyConsumers.lastIndexOf(consumer), 1)
 }
 
+/** Returns how many messages of a share are in flight. */
+const inFlight = ({ consumers }: Queue, fairBy: string): number => {
+  let count = 0
+  for (const { receipts } of consumers) for (const { message } of receipts) if (message.fairBy === fairBy) count++
+  return count
+}
+
 /** Moves the consumer to the end. */
 const rotate = (consumer: Consumer, { readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(...readyConsumers.splice(readyConsumers.indexOf(consumer), 1))
@@ -61,6 +68,7 @@ interface Dependencies {
   readonly overCountOnLoss: boolean
 }
 
+// Long, because its functions deliver to the same consumers.
 export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
   let deliveries = 0
 
@@ -87,12 +95,15 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     let wait = Number.POSITIVE_INFINITY
     for (const consumer of queue.readyConsumers) {
       const { shareLimits } = consumer.options
-      const mayTake = (fairBy: string): boolean => {
-        const left = Limits.waitOf(consumer, fairBy, timers.now())
-        wait = Math.min(wait, left || Number.POSITIVE_INFINITY)
-        return left === 0
-      }
-      const message = queue.ready.take(shareLimits && mayTake)
+      const message = queue.ready.take(
+        shareLimits &&
+          ((fairBy) => {
+            const share = { begun: queue.begun, fairBy, inFlight: inFlight(queue, fairBy) }
+            const left = Limits.waitOf(shareLimits, share, timers.now())
+            wait = Math.min(wait, left || Number.POSITIVE_INFINITY)
+            return left === 0
+          })
+      )
       if (message !== undefined) {
         const { fairBy } = message
         if (fairBy !== undefined && shareLimits?.rateLimit !== undefined)

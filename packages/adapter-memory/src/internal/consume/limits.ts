@@ -1,17 +1,10 @@
 /** The limits of shares: how long a consumer must wait for another message of a share. */
 import { ShareLimits } from "@requeue/core"
 import type { Timers } from "@requeue/core/port"
-import type { Consumer, Queue } from "../queues.ts"
 
-const inFlight = ({ consumers }: Queue, fairBy: string): number => {
-  let count = 0
-  for (const { receipts } of consumers) for (const { message } of receipts) if (message.fairBy === fairBy) count++
-  return count
-}
-
-/** The deliveries of consumers with a rate limit, by share. */
+/** The deliveries to a queue's consumers with a rate limit of shares. */
 export class Begun {
-  /** When a limit lets another message through. */
+  /** Ends when a limit lets another message through. */
   opening: Timers.Timer | undefined = undefined
   /** The last deliveries of each share. The share that was last delivered is the last one. */
   readonly #times = new Map<string, ReadonlyArray<number>>()
@@ -21,7 +14,7 @@ export class Begun {
     const times = [...(this.#times.get(fairBy) ?? []), now].slice(-max)
     this.#times.delete(fairBy)
     this.#times.set(fairBy, times)
-    for (const [other, [...all]] of this.#times) {
+    for (const [other, all] of this.#times) {
       if (all.at(-1)! + per + ShareLimits.margin > now) break
       this.#times.delete(other)
     }
@@ -37,10 +30,13 @@ export class Begun {
  * Returns how long a consumer must wait for another message of a share, in milliseconds: 0 if it may have one, `Infinity` if it must wait
  * for the end of a delivery. `now` is in monotonic milliseconds.
  */
-export const waitOf = ({ options: { shareLimits }, queue }: Consumer, fairBy: string, now: number): number => {
-  if (shareLimits === undefined) return 0
-  const { concurrency = Number.POSITIVE_INFINITY, rateLimit } = shareLimits
-  if (inFlight(queue, fairBy) >= concurrency) return Number.POSITIVE_INFINITY
-  const last = rateLimit && queue.begun.last(fairBy, rateLimit.max)
-  return last === undefined ? 0 : Math.max(0, last + rateLimit!.per + ShareLimits.margin - now)
+export const waitOf = (
+  { concurrency = Number.POSITIVE_INFINITY, rateLimit }: ShareLimits.ShareLimits,
+  { begun, fairBy, inFlight }: { readonly begun: Begun; readonly fairBy: string; readonly inFlight: number },
+  now: number
+): number => {
+  if (inFlight >= concurrency) return Number.POSITIVE_INFINITY
+  if (rateLimit === undefined) return 0
+  const last = begun.last(fairBy, rateLimit.max)
+  return last === undefined ? 0 : Math.max(0, last + rateLimit.per + ShareLimits.margin - now)
 }

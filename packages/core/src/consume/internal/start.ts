@@ -165,21 +165,11 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
-    const subscription = yield* broker
-      .subscribe({
-        queue: queue.name,
-        retry,
-        deadLetterQueues,
-        maxBatchSize,
-        ...(shareLimits && { shareLimits }),
-        onDelivery,
-        onReconnect,
-        onRefused
-      })
-      .pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))
-      )
+    const wanted = { queue: queue.name, retry, deadLetterQueues, maxBatchSize, shareLimits }
+    const subscription = yield* broker.subscribe({ ...wanted, onDelivery, onReconnect, onRefused }).pipe(
+      Scope.provide(scope),
+      Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))
+    )
     engine.open(subscription)
 
     const shutdown = yield* Shutdown.make({ ...runtime, ...about, runs, engine, scope, drainTimeout, onClosed })
