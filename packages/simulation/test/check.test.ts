@@ -867,6 +867,29 @@ describe("late", () => {
     expect(broken(tell("cut a1 ask info nsqd1 1"), world)).toEqual([])
   })
 
+  it("a slow clock counts on NSQ if a fast one has returned the message before its time", () => {
+    const clocked = (name: string, offset: number) => ({
+      ...Story.process(name),
+      clock: { offset, speed: 1, jumps: [] }
+    })
+    const processes = [clocked("a", 3_600_000), clocked("b", -3_600_000)]
+    const world = Story.scenario({ kind: "nsq", lease: 30_000, processes, version: { backoff: [0] } })
+    const tell = (earliest: number) => (story: Story.Story) => {
+      story.start("a1")
+      story.start("b1")
+      const copy = story.send(1, earliest)
+      story.wait(500)
+      const delivery = story.deliver(copy, 1, "a1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(0))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(0))
+      story.ask(story.deliver(copy, 1, "b1"), Story.asked("Release", { delay: 3_600_000 }))
+    }
+    expect(broken(tell(501), world)).toEqual([])
+    expect(broken(tell(500), world)).toEqual(["late"])
+  })
+
   it("a copy that is held back for longer than was asked", () => {
     const tell = (due: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
