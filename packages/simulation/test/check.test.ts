@@ -676,6 +676,18 @@ describe("early", () => {
     expect(broken(tell("transient"))).toEqual(["early"])
   })
 
+  it("a replacement of the message is due before its retry", () => {
+    const tell = (replaced: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.say({ _tag: "Back", copy, key: 1, delivery, due: 1, why: "asked", replaced })
+      story.begin(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(false))).toContain("early")
+    expect(broken(tell(true))).not.toContain("early")
+  })
+
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
     const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
