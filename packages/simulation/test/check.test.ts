@@ -1565,11 +1565,20 @@ describe("liveness", () => {
       const delivery = story.deliver(story.send(1, 5000), 1, "a1")
       story.settle(delivery, { ...release, delay: 3_600_000 })
     }
+    const keeps = (story: Story.Story) => {
+      story.start("a1")
+      const delivery = story.deliver(story.send(1, 5000), 1, "a1")
+      story.ask(delivery, { ...release, delay: 3_600_000 })
+      story.answer(delivery, release, "rejected")
+      story.say({ _tag: "Credit", process: "a1", limit: 2 })
+    }
     const behind = (offset: number) =>
       Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
-    for (const because of ["rest", "time"] as const) {
-      expect(atEnd(holds, behind(-3_600_000), because)).not.toContain("liveness")
-      expect(atEnd(holds, behind(-1_800_000), because)).toContain("liveness")
+    for (const waits of [holds, keeps]) {
+      for (const because of ["rest", "time"] as const) {
+        expect(atEnd(waits, behind(-3_600_000), because)).not.toContain("liveness")
+        expect(atEnd(waits, behind(-1_800_000), because)).toContain("liveness")
+      }
     }
   })
 
