@@ -982,6 +982,17 @@ describe("attempts", () => {
     expect(broken(tell(true, 1))).toContain("attempts")
   })
 
+  it("are not too many, unless the message and its replacement have one name", () => {
+    const tell = (replaces: boolean) => (story: Story.Story) => {
+      story.start("a1", 2)
+      const original = story.deliver(story.send(1), 1, "a1", 3)
+      const replacement = story.deliver(story.store(1, { process: "a1", of: original, replaces }), 1, "a1", 2)
+      story.run(story.deliver(story.settle(replacement, retry(0)), 1, "a1", 4))
+    }
+    expect(broken(tell(false))).toContain("attempts")
+    expect(broken(tell(true))).not.toContain("attempts")
+  })
+
   it("may be too few on a classic queue that refuses the copies which count", () => {
     const tell = (story: Story.Story) => {
       const { copy, delivery } = first(story)
