@@ -676,6 +676,18 @@ describe("early", () => {
     expect(broken(tell("transient"))).toEqual(["early"])
   })
 
+  it("a replacement of the message is due before its retry", () => {
+    const tell = (replaced: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.say({ _tag: "Back", copy, key: 1, delivery, due: 1, why: "asked", replaced })
+      story.begin(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(false))).toContain("early")
+    expect(broken(tell(true))).not.toContain("early")
+  })
+
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
     const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
@@ -867,6 +879,29 @@ describe("late", () => {
     expect(broken(tell("cut a1 ask info nsqd1 1"), world)).toEqual([])
   })
 
+  it("a slow clock counts on NSQ if a fast one has returned the message before its time", () => {
+    const clocked = (name: string, offset: number) => ({
+      ...Story.process(name),
+      clock: { offset, speed: 1, jumps: [] }
+    })
+    const processes = [clocked("a", 3_600_000), clocked("b", -3_600_000)]
+    const world = Story.scenario({ kind: "nsq", lease: 30_000, processes, version: { backoff: [0] } })
+    const tell = (earliest: number) => (story: Story.Story) => {
+      story.start("a1")
+      story.start("b1")
+      const copy = story.send(1, earliest)
+      story.wait(500)
+      const delivery = story.deliver(copy, 1, "a1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(0))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(0))
+      story.ask(story.deliver(copy, 1, "b1"), Story.asked("Release", { delay: 3_600_000 }))
+    }
+    expect(broken(tell(501), world)).toEqual([])
+    expect(broken(tell(500), world)).toEqual(["late"])
+  })
+
   it("a copy that is held back for longer than was asked", () => {
     const tell = (due: number) => (story: Story.Story) => {
       const { copy, delivery } = first(story)
@@ -945,6 +980,17 @@ describe("attempts", () => {
     expect(broken(tell(false, 2))).toContain("attempts")
     expect(broken(tell(true, 2))).not.toContain("attempts")
     expect(broken(tell(true, 1))).toContain("attempts")
+  })
+
+  it("are not too many, unless the message and its replacement have one name", () => {
+    const tell = (replaces: boolean) => (story: Story.Story) => {
+      story.start("a1", 2)
+      const original = story.deliver(story.send(1), 1, "a1", 3)
+      const replacement = story.deliver(story.store(1, { process: "a1", of: original, replaces }), 1, "a1", 2)
+      story.run(story.deliver(story.settle(replacement, retry(0)), 1, "a1", 4))
+    }
+    expect(broken(tell(false))).toContain("attempts")
+    expect(broken(tell(true))).not.toContain("attempts")
   })
 
   it("may be too few on a classic queue that refuses the copies which count", () => {
@@ -1530,11 +1576,20 @@ describe("liveness", () => {
       const delivery = story.deliver(story.send(1, 5000), 1, "a1")
       story.settle(delivery, { ...release, delay: 3_600_000 })
     }
+    const keeps = (story: Story.Story) => {
+      story.start("a1")
+      const delivery = story.deliver(story.send(1, 5000), 1, "a1")
+      story.ask(delivery, { ...release, delay: 3_600_000 })
+      story.answer(delivery, release, "rejected")
+      story.say({ _tag: "Credit", process: "a1", limit: 2 })
+    }
     const behind = (offset: number) =>
       Story.scenario({ kind: "sqs", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
-    for (const because of ["rest", "time"] as const) {
-      expect(atEnd(holds, behind(-3_600_000), because)).not.toContain("liveness")
-      expect(atEnd(holds, behind(-1_800_000), because)).toContain("liveness")
+    for (const waits of [holds, keeps]) {
+      for (const because of ["rest", "time"] as const) {
+        expect(atEnd(waits, behind(-3_600_000), because)).not.toContain("liveness")
+        expect(atEnd(waits, behind(-1_800_000), because)).toContain("liveness")
+      }
     }
   })
 

@@ -55,8 +55,8 @@ const reasons = {
 /** The copies of entries. */
 const copiesOf = ({ now, number, record }: World, vhost: () => Vhost) => {
   const known = new WeakMap<Entry, Known>()
-  /** Entries that another one continues, and the process that has made it; none if a queue has. */
-  const continued = new Map<Entry, string | undefined>()
+  /** Entries that another one continues, and its origin. */
+  const continued = new Map<Entry, Source>()
 
   const keep = (entry: Entry, at: string, source: Source, isNative = false): void => {
     const parcel = Parcels.from(entry.message)
@@ -73,18 +73,19 @@ const copiesOf = ({ now, number, record }: World, vhost: () => Vhost) => {
     of: (entry: Entry | undefined): Known | undefined => entry && known.get(entry),
     isContinued: (entry: Entry): boolean => continued.has(entry),
     /** Continues a copy in another entry; false if there is one already. */
-    goesOn: (from: Entry | undefined, entry: Entry, at: string, process?: string): boolean => {
+    goesOn: (from: Entry | undefined, entry: Entry, at: string, source: Source = none): boolean => {
       const former = from && known.get(from)
       if (from === undefined || former === undefined || continued.has(from)) return false
-      continued.set(from, process)
+      continued.set(from, source)
       known.set(entry, { ...former, at })
       return true
     },
     /** The process of an entry has lost it after it was replaced: now there are two. */
     split: (entry: Entry, one: Known): void => {
-      const process = continued.get(entry)
+      // The history does not have its later deliveries.
+      const source = continued.get(entry) ?? none
       continued.delete(entry)
-      keep(entry, one.at, isAtHome(one) ? { process, of: entry.delivery, replaces: true } : one.source)
+      keep(entry, one.at, isAtHome(one) ? { ...source, replaces: true } : one.source)
     }
   }
 }
@@ -104,7 +105,7 @@ export const make = (
     const from = purpose?.of === undefined || !purpose.replaces ? undefined : delivered.get(purpose.of)
     const former = copies.of(from)
     const wasAtHome = former === undefined || isAtHome(former)
-    if (!copies.goesOn(from, entry, queue, purpose?.process))
+    if (!copies.goesOn(from, entry, queue, purpose))
       return copies.keep(entry, queue, wasAtHome ? (purpose ?? none) : former.source)
     const { copy, key } = copies.of(entry)!
     if (!wasAtHome) return

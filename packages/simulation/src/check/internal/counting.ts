@@ -1,4 +1,5 @@
 /** How many attempts a copy can account for, by what the broker delivered and what handlers began. */
+import { namesakesOf } from "./doubled.ts"
 import type { Attempt, CopyLife, DeliveryLife, Lives } from "./Lives.ts"
 import { hasName } from "./law.ts"
 import { mustBeTimedOut } from "./timing.ts"
@@ -93,17 +94,23 @@ export const passedBy = (until: DeliveryLife): number => {
   return before.length - begun.size
 }
 
+/** Deliveries to its process of copies with its name: what is remembered of one counts for the other. */
+const alike = ({ copy, process }: DeliveryLife): ReadonlyArray<DeliveryLife> =>
+  [...namesakesOf(copy)].flatMap((each) =>
+    each === copy ? [] : each.deliveries.filter((delivery) => delivery.process === process)
+  )
+
 /** The maximum number of attempts that were used up before a copy was stored. */
 const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const parent = parentOf(lives, copy)
   if (parent === undefined) return 0
   const attempt = attemptWith(parent, parent)
-  const arrived = attempt?.deliveries.map((each) => each.arrived?.entry.attempts ?? 0) ?? []
+  const arrived = [...(attempt?.deliveries ?? []), ...alike(parent)].map((each) => each.arrived?.entry.attempts ?? 0)
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
   // A hop carries the count from before this delivery.
   const isHop = given.length === 0 && attempt?.decided === undefined
   // A client that ends may copy what it never received.
-  const handedOut = arrived.length === 0 ? [mostAt(lives, parent)] : []
+  const handedOut = attempt === undefined ? [mostAt(lives, parent)] : []
   return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 

@@ -62,7 +62,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
   }
 
   const back = (seen: Seen<"Back">): void => {
-    const { at, delivery, due, key, why } = seen.entry
+    const { at, delivery, due, key, replaced, why } = seen.entry
     const copy = copyOf(seen.entry.copy, key)
     copy.backs.push(seen)
     if (why === "restart") {
@@ -72,6 +72,8 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     }
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
+    // A replacement has the time of the message, though it may be stored after a retry was decided.
+    if (replaced === true) return
     const settling = life?.settlings.at(-1)
     // A client that ends returns unchanged, at once, what it could not settle: what was refused, and what has no answer yet.
     const isUnsettled = settling !== undefined && settling.fate !== "taken" && settling.fate !== "lost"

@@ -178,11 +178,13 @@ const longestNative = 30_000
 
 /**
  * Whether nsqd alone has held back a message, so the clocks of processes do not count: not over several copies, whose due time
- * processes compute, nor over a restart, at which nsqd forgets its delays.
+ * processes compute, nor over a restart, at which nsqd forgets its delays. Nor if a process whose clock is ahead has returned it
+ * before the time in its metadata, which others compare with their clocks.
  */
-const isHeldByNsqd = ({ scenario }: Lives, { backs, parent }: CopyLife, { at, since }: Bound): boolean =>
+const isHeldByNsqd = ({ scenario }: Lives, { backs, parent, written }: CopyLife, { at, since }: Bound): boolean =>
   scenario.kind === "nsq" &&
   at - since <= longestNative &&
+  (written === undefined || written.at <= at) &&
   backs.every(({ entry }) => entry.why !== "restart") &&
   parent?.settlings.every(({ asked }) => asked.tag !== "Release") !== false
 

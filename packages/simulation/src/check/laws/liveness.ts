@@ -20,9 +20,17 @@ const takenUntil = ({ end, processes }: Lives): number => {
   return until
 }
 
+/** When a delay is over for which a process keeps a message, because the broker has refused the copy that would wait. */
+const keptUntil = ({ deliveries }: CopyLife): number | undefined => {
+  const last = deliveries.at(-1)
+  const settling = last?.back === undefined ? last?.settlings.at(-1) : undefined
+  return settling?.fate === "rejected" ? settling.at + settling.asked.delay : undefined
+}
+
 /** Whether a message still waits for its time at the end of the world, by clocks that are behind. */
-const isDueLater = (lives: Lives, { backs, bound, gone, stored }: CopyLife, end: number): boolean => {
-  const due = backs.at(-1)?.entry.due ?? stored?.entry.due ?? 0
+const isDueLater = (lives: Lives, copy: CopyLife, end: number): boolean => {
+  const { backs, bound, gone, stored } = copy
+  const due = keptUntil(copy) ?? backs.at(-1)?.entry.due ?? stored?.entry.due ?? 0
   return (
     gone === undefined && due > end && bound !== undefined && due <= bound.at + late + lateByClocks(lives, bound, end)
   )
@@ -37,6 +45,7 @@ const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
   if (stored.entry.at > takenUntil(lives)) return undefined
   const last = deliveries.at(-1)
   if (last !== undefined && last.back === undefined) {
+    if (isDueLater(lives, copy, end.entry.at)) return undefined
     return `is with ${last.process.name}${last.process.killed === undefined ? "" : ", which is dead"}`
   }
   const { due } = backs.at(-1)?.entry ?? stored.entry

@@ -1,0 +1,75 @@
+/** How the facts of a simulated RabbitMQ become copies. */
+import { assert, test } from "vitest"
+import * as Generate from "../../src/Generate.ts"
+import * as Witness from "../../src/rabbitmq/Witness.ts"
+import type { Entry } from "../../src/servers/rabbitmq/Entry.ts"
+import type { Message, Publication } from "../../src/servers/rabbitmq/Message.ts"
+import { Vhost } from "../../src/servers/rabbitmq/Vhost.ts"
+import * as Host from "../../src/world/Host.ts"
+import * as World from "../../src/world/World.ts"
+
+const publication: Publication = {
+  exchange: "",
+  routingKey: "work",
+  properties: {},
+  table: undefined,
+  content: Buffer.from("")
+}
+
+const message: Message = {
+  ...publication,
+  routingKeys: ["work"],
+  deaths: [],
+  firstDeath: undefined,
+  lastDeath: undefined
+}
+
+const entryOf = (id: number): Entry => ({
+  id,
+  message,
+  place: 0,
+  delivery: 0,
+  expiresAt: Infinity,
+  returns: 0,
+  failures: 0,
+  isRedelivered: false
+})
+
+test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
+  const world = World.make({ ...Generate.scenario(1), processes: [], sendings: [] })
+  const host = Host.ofServer(world)
+  const env = { version: "4.0.5", name: "/", defaultQueueType: "quorum", onFact: () => {} } as const
+  let purpose: Witness.Purpose | undefined
+  const witness = Witness.make(
+    world,
+    host.now,
+    () => new Vhost({ host, ...env }),
+    () => purpose
+  )
+  const queue = "work"
+  const store = (id: number): Entry => {
+    const entry = entryOf(id)
+    witness({ _tag: "Stored", queue, entry, origin: { _tag: "Published", publication } })
+    return entry
+  }
+  const deliver = (entry: Entry, delivery: number): void => {
+    entry.delivery = delivery
+    witness({ _tag: "HandedOut", queue, entry, client: "a1" })
+  }
+
+  const original = store(1)
+  deliver(original, 11)
+  purpose = { process: "a1", of: 11, replaces: true }
+  for (const [replacement, delivery] of [
+    [2, 12],
+    [3, 13]
+  ] as const) {
+    store(replacement)
+    // The connection was cut before the ack of the original.
+    deliver(original, delivery)
+    witness({ _tag: "Back", queue, entry: original, how: "ended", due: 0 })
+  }
+
+  const copies = world.history.flatMap((entry) => (entry._tag === "Stored" ? [entry.of] : []))
+  assert.deepStrictEqual(copies, [undefined, 11, 11])
+})
