@@ -72,6 +72,32 @@ it("keeps the original while the copy waits, and when nobody can tell", async ()
   }
 })
 
+it("keeps the original while the copy waits for a parked letter of its key", async () => {
+  await using broker = await open()
+  for (const [id, afterDeadLetter] of [
+    ["first", "continue"],
+    ["parked", "park"]
+  ] as const) {
+    const retry = { maxRetries: 0, afterDeadLetter }
+    const worker = await broker.requeue.consume("q", { retry }, () => Promise.reject(new Error("bad")))
+    await broker.requeue.send("q", 1, { id, key: "a" })
+    await turns(50)
+    await broker.finish(worker.drain())
+  }
+  await broker.requeue.consume("q", {}, () => undefined)
+  const letters = deadLetters(broker.requeue, "q.dlq")
+  const [first] = await broker.finish(letters.list())
+  const report = await broker.finish(letters.edit(first!, { body: encode(2), wait: "5 seconds" }))
+  assert.deepInclude(report, { outcome: "waiting", isRemoved: false })
+  const redriven = await broker.finish(
+    letters.redrive({ filter: ({ metadata }) => metadata.id === "first", stages: [1] })
+  )
+  assert.deepInclude(redriven, { published: 1, succeeded: 0, waiting: 1 })
+  const rest = await broker.finish(letters.redrive({ stages: [1] }))
+  assert.deepInclude(rest, { published: 1, succeeded: 1, waiting: 0 })
+  assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+})
+
 it("keeps the original when the wait is aborted", async () => {
   await using broker = await open()
   const { letter, letters } = await bury(broker)

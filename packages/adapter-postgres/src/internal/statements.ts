@@ -212,6 +212,7 @@ export const make = (schema: string) => {
       { isSynced: true, leaves: "true" }
     ),
     version: `SELECT version, id FROM ${version}`,
+    isolation: "SELECT current_setting('default_transaction_isolation')",
     /** $1 schema. Whether there is a table for the version. */
     hasVersion: "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'version')",
     /** In a program's transaction: fails outside of one, and locks no more than the statements after it. */

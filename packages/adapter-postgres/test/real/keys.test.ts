@@ -243,6 +243,21 @@ test("rows of other programs need only a key to be in order", async () => {
   assert.deepStrictEqual(overlaps, [])
 })
 
+test("a claim blocks all later messages of a key that a program wrote, so they do not hold up other keys", async () => {
+  await client.query(
+    `INSERT INTO ${schema}.message (queue, key, body) SELECT 'orders', 'a', convert_to(n::text, 'UTF8') FROM generate_series(0, 2999) n`
+  )
+  const { rows } = await client.query(
+    `SELECT ${schema}.admit(ARRAY(SELECT seq FROM ${schema}.message ORDER BY seq DESC LIMIT 10))`
+  )
+  assert.deepStrictEqual(rows, [])
+  const { blocked, ready } = await counts()
+  assert.deepStrictEqual({ blocked, ready }, { blocked: 2999, ready: 1 })
+  const { seen } = await consumeTwice(1)
+  await until("the first ones", () => (seen["a"]?.length ?? 0) > 10)
+  assert.deepStrictEqual(seen["a"]?.slice(0, 10), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+})
+
 test("many keys are counted, and a purge that any program made holds up none", async () => {
   const entries = Array.from({ length: 30 }, (_, n) => ({ body: n, key: `k${n % 10}` }))
   await here!.sendBatch("orders", entries)

@@ -153,6 +153,13 @@ describe("the schema", () => {
     await requeue.close()
   })
 
+  test("is refused to a role whose transactions do not see what is committed meanwhile", async () => {
+    const level = "ALTER ROLE strict SET default_transaction_isolation = 'repeatable read'"
+    const { isMisconfigured, message } = await errorOf(open({ url: await role("strict", level), schema: fresh() }))
+    assert.isTrue(isMisconfigured)
+    assert.match(message, /is repeatable read, .* needs read committed\. Run ALTER ROLE/)
+  })
+
   test("that is missing is not created with create: false", async () => {
     const { message, reason } = await errorOf(open({ schema: fresh(), create: false }))
     assert.strictEqual(reason, "ConnectionFailed")

@@ -42,12 +42,12 @@ export const settles = `set_config('${setting}', current_setting('transaction_is
  */
 export const order = (schema: string): string => {
   const message = `${schema}.message`
-  /** Whether a message must wait for another, and how many others are not blocked. */
-  const judged = (where: string): string => `SELECT c.seq, c.lane, c.key, o.* FROM ${message} c, LATERAL (
+  /** Whether a message `c` must wait for another, and how many others are not blocked. */
+  const judged = (candidates: string): string => `SELECT c.seq, c.lane, c.key, o.* FROM ${candidates} c, LATERAL (
     SELECT count(*) AS others, coalesce(bool_or(o.leased > 0 OR o.queue <> o.lane OR (${placeOf("o")}) < (${placeOf("c")})), false)
       OR (c.token = 0 AND EXISTS (SELECT FROM ${message} b
         WHERE b.lane = c.lane AND b.key = c.key AND ${isBlocked("b")} AND (${placeOf("b")}) < (${placeOf("c")}))) AS is_later
-    FROM ${message} o WHERE o.lane = c.lane AND o.key = c.key AND ${isUnblocked("o")} AND o.seq <> c.seq) o WHERE ${where}`
+    FROM ${message} o WHERE o.lane = c.lane AND o.key = c.key AND ${isUnblocked("o")} AND o.seq <> c.seq) o`
   const define = (head: string, body: string): string =>
     `CREATE FUNCTION ${schema}.${head} LANGUAGE plpgsql SET enable_seqscan = off AS $$\n${body}\n$$;`
   const trigger = (name: string, event: string, condition: string, call: string): string =>
@@ -102,19 +102,25 @@ END`
 END`
     ),
     // Returns those of free messages, which the transaction has locked, that are the first of their keys. A message that was never leased
-    // is not if an earlier one is blocked: there is a vacancy. Another claim may have locked the others.
+    // is not if an earlier one is blocked: there is a vacancy. Another claim may have locked the others. Transactions may have sent any
+    // number of messages of a key: those after the first are blocked together, some at a time.
     define(
       "admit(messages bigint[]) RETURNS SETOF bigint",
       `DECLARE
   m record;
   is_alone boolean;
+  waiting integer;
 BEGIN
-  FOR m IN ${judged("c.seq = ANY(messages)")} LOOP
-    is_alone := false;
-    WHILE m.is_later AND NOT is_alone AND ${isAlone("m.lane", "m.key")} LOOP
-      is_alone := true;
-      SELECT j.* INTO m FROM (${judged("c.seq = m.seq")}) j;
-    END LOOP;
+  FOR m IN ${judged(`(SELECT DISTINCT ON (lane, key) * FROM ${message} WHERE seq = ANY(messages) ORDER BY lane, key, ${place})`)} LOOP
+    is_alone := (m.others > 0 OR m.is_later) AND ${isAlone("m.lane", "m.key")};
+    IF is_alone THEN
+      UPDATE ${message} SET leased = -1 WHERE seq = ANY(ARRAY(
+        SELECT seq FROM ${message} WHERE lane = m.lane AND key = m.key AND ${unblocked} AND leased = 0 AND queue = lane AND seq <> m.seq
+        LIMIT 5000 FOR UPDATE SKIP LOCKED));
+      GET DIAGNOSTICS waiting = ROW_COUNT;
+      CONTINUE WHEN waiting = 5000;
+      SELECT j.* INTO m FROM (${judged(message)} WHERE c.seq = m.seq) j;
+    END IF;
     IF m.is_later AND is_alone THEN
       UPDATE ${message} SET leased = -1 WHERE seq = m.seq;
       PERFORM ${schema}.advance(ARRAY[m.lane], ARRAY[m.key]);

@@ -39,6 +39,16 @@ const tooOld = (schema: string, found: Checked | undefined): BrokerError.BrokerE
     "Run requeue create with a role that may create tables, or run the SQL of PostgresSchema.sql()"
   )
 
+/** The statements wait for locks, and must see what was committed meanwhile. */
+const checkIsolation = async (session: Session, statements: Statements): Promise<void> => {
+  const [[isolation] = []] = await session.query(statements.isolation, [])
+  if (isolation === "read committed") return
+  throw errors.misconfigured(
+    `the default_transaction_isolation is ${String(isolation)}, and this adapter needs read committed`,
+    "Run ALTER ROLE name SET default_transaction_isolation = 'read committed'. Transactions of your programs may have any level"
+  )
+}
+
 /** Creates or migrates the tables in one transaction. One of several processes does it, and the others wait. */
 const migrate = async (session: Session, statements: Statements, schema: string): Promise<Checked> => {
   await session.run("BEGIN")
@@ -57,12 +67,13 @@ const migrate = async (session: Session, statements: Statements, schema: string)
   }
 }
 
-/** Returns the schema, or fails if it is missing and must not be created, or has another version. */
+/** Returns the schema, or fails if it is missing and must not be created, has another version, or the role has another isolation. */
 export const check = async (
   session: Session,
   statements: Statements,
   { create, schema }: Pick<Settings, "create" | "schema">
 ): Promise<Checked> => {
+  await checkIsolation(session, statements)
   const found = await read(session, statements, schema)
   if (found !== undefined && found.version > PostgresSchema.version) throw tooNew(schema, found.version)
   if (found?.version === PostgresSchema.version) return found

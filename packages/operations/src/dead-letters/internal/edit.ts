@@ -115,7 +115,10 @@ export const edit = (
         return Effect.as(
           Effect.andThen(
             Effect.andThen(admit([original]), publish([copy])),
-            Effect.sync(() => ledger.step(books))
+            Effect.sync(() => {
+              watch.published(original, copy)
+              ledger.step(books)
+            })
           ),
           books
         )

@@ -104,7 +104,12 @@ export const make = (dependencies: Dependencies) => {
     if (comeBacks === undefined) return copied
     const key = keyOf(letter.metadata)
     return copied.pipe(
-      Effect.tap(() => Effect.sync(() => published.add(key))),
+      Effect.tap(() =>
+        Effect.sync(() => {
+          published.add(key)
+          watch?.published(letter, outgoing)
+        })
+      ),
       Effect.tapError((error) => Effect.sync(() => Broker.fateOf(error) === "rejected" && done.add(key)))
     )
   }

@@ -31,10 +31,14 @@ const pause = 5000
 
 const nothing: Waiting = { counted: 0, own: 0, isWhole: true }
 
-/** Makes the count. `isOurs` recognizes the letters of this redrive. */
+/**
+ * Makes the count. `isOurs` recognizes the letters of this redrive. `entered` returns how many of them may wait for earlier messages of
+ * their keys, at most: those of other keys may wait for parked letters.
+ */
 export const make = (
   { admin, capabilities }: Pick<Broker.Service, "admin" | "capabilities">,
-  isOurs: (message: Metadata.Metadata) => boolean
+  isOurs: (message: Metadata.Metadata) => boolean,
+  entered: () => number
 ): Effect.Effect<Count> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -84,9 +88,9 @@ export const make = (
           () => Effect.undefined
         )
         if (counted === undefined) return { ...nothing, isWhole: false }
-        const { delayed, inFlight, isMissing, isRead, missing = [], ready } = counted
+        const { blocked = 0, delayed, inFlight, isMissing, isRead, missing = [], ready } = counted
         const held = inFlight ?? (isRead === false ? 0 : undefined)
-        const others = (ready ?? 0) + (held ?? 0)
+        const others = (ready ?? 0) + (held ?? 0) + Math.min(blocked, entered())
         const waits =
           delayed === undefined
             ? yield* shared(queue, others, isLast)

@@ -4,7 +4,8 @@
  * Browsing hides letters from other readers, and some brokers count it as a delivery. So the watch counts first, and
  * browses only if a queue has grown, or if the broker cannot count.
  */
-import type { Broker, BrokerError } from "@requeue/core"
+import type { Broker, BrokerError, Delivery } from "@requeue/core"
+import type { Outgoing } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Returned } from "./returned.ts"
@@ -14,6 +15,8 @@ import * as Waiting from "./waiting.ts"
 export interface Watch {
   /** Watches further dead-letter queues. Call it before letters can come back to them. */
   readonly add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Call it with each letter whose copy was published. */
+  readonly published: (letter: Pick<Delivery.Delivery, "place">, copy: Outgoing.Outgoing) => void
   /** Call it when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
@@ -63,7 +66,9 @@ export const make = (
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const waiting = yield* Waiting.make(broker, comeBacks.isOurs)
+    /** The number of copies that may wait for earlier messages of their keys. The copy of a parked letter is the first. */
+    let entered = 0
+    const waiting = yield* Waiting.make(broker, comeBacks.isOurs, () => entered)
     const places: Array<Place> = []
     const has = (queue: string): boolean => places.some((place) => place.queue === queue)
     const add: Watch["add"] = (queues) =>
@@ -100,6 +105,9 @@ export const make = (
 
     return {
       add,
+      published: (letter, copy) => {
+        if (copy.place?.queue !== undefined && letter.place?.queue === undefined) entered++
+      },
       swept: (removed) => {
         const [own] = places
         if (own?.known === undefined || own.base === undefined) return
