@@ -38,7 +38,15 @@ const flags = {
     Flag.withDescription("Time until the first delivery"),
     Flag.optional
   ),
-  id: TextFlag.make("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
+  id: TextFlag.make("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional),
+  key: TextFlag.make("key").pipe(
+    Flag.withDescription("Messages with the same key are handled in order. Default: no order"),
+    Flag.optional
+  ),
+  fairBy: TextFlag.make("fair-by").pipe(
+    Flag.withDescription("Whose message it is: consumers take those of each value in turn"),
+    Flag.optional
+  )
 }
 
 /** Makes a codec that does not change bytes. */
@@ -88,7 +96,7 @@ const headersOf = (given: ReadonlyArray<string>): Effect.Effect<Record<string, s
   return Effect.succeed(Object.fromEntries(entries))
 }
 
-export const send = Command.make("send", flags, ({ body, delay, file, header, id, raw, ...rest }) =>
+export const send = Command.make("send", flags, ({ body, delay, fairBy, file, header, id, key, raw, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
     const target = yield* Target.resolve(rest)
@@ -102,7 +110,13 @@ export const send = Command.make("send", flags, ({ body, delay, file, header, id
     const definition = QueueDefinition.make(queue.name, { codec: codec(raw) })
     const sent = yield* Effect.provide(
       Effect.flatMap(Producer.make(definition), (producer) =>
-        producer.send(bytes, { headers, delay: Option.getOrUndefined(delay), id: Option.getOrUndefined(id) })
+        producer.send(bytes, {
+          headers,
+          delay: Option.getOrUndefined(delay),
+          id: Option.getOrUndefined(id),
+          key: Option.getOrUndefined(key),
+          fairBy: Option.getOrUndefined(fairBy)
+        })
       ),
       Target.layer(target)
     )
