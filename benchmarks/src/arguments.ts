@@ -34,7 +34,7 @@ ${known.map(({ byDefault, name, summary }) => `  ${byDefault ? "*" : " "} ${name
 Options
   --docs         keeps each suite's result in benchmarks/results, draws it in benchmarks/charts, and rewrites its tables and
                  that of the goals in benchmarks/README.md: suite by suite, or all of them
-  --render       measures nothing: only rewrites the tables of benchmarks/README.md from what is kept
+  --render       measures nothing: only rewrites the tables of the pages in benchmarks/ from what is kept
   --case TEXT    only cases with this text in their name; not with --docs, which keeps whole suites
   --json FILE    keeps the result, with the environment and the command that made it
   --plots DIR    draws every case as SVG

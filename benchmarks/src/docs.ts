@@ -1,4 +1,4 @@
-/** The parts of the results page that are made from results: tables between markers, and the table of goals. Pure. */
+/** The parts of the pages that are made from results: tables between markers, and the table of goals. Pure. */
 import * as Goal from "./Goal.ts"
 import * as Goals from "./goals.ts"
 import { type Column, columns, digits, ratioOf } from "./report.ts"
@@ -104,13 +104,19 @@ export const goalText = (cases: ReadonlyArray<CaseResult>): string =>
     )
     .join("\n")
 
-const goalHeads = ["work", "contender", "goal", "measured", "outcome", "control"] as const
+const goalHeads = ["work", "goal", "measured", "outcome"] as const
+
+/** Without the control, which the tables of the case have. Most contenders are `requeue`. */
+const shortRow = ([work, contender, ...cells]: ReadonlyArray<string>): ReadonlyArray<string> => [
+  contender === "requeue" ? work! : `${work} (${contender})`,
+  ...cells.slice(0, -1)
+]
 
 /** Rewrites what is between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; all else stays. */
 export const render = (page: string, results: ReadonlyArray<Result>): string => {
   const cases = results.flatMap((result) => result.cases)
   const suites = new Map(results.map((result) => [result.cases[0]?.suite, suiteOf(result)]))
-  const goals = table(goalHeads, goalRows(cases))
+  const goals = table(goalHeads, goalRows(cases).map(shortRow))
   return page.replaceAll(
     /(<!-- bench:([\w-]+) -->)[^]*?(<!-- \/bench:\2 -->)/g,
     (before: string, open: string, name: string, close: string) => {

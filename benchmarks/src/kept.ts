@@ -1,4 +1,4 @@
-/** The results that are kept with the sources, one file for each suite, and the page that shows them. */
+/** The results that are kept with the sources, one file for each suite, and the pages that show them. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,7 +8,7 @@ import type { Result } from "./results.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const folder = join(root, "benchmarks", "results")
-const page = join(root, "benchmarks", "README.md")
+const pages = ["README.md", "RESULTS.md"].map((name) => join(root, "benchmarks", name))
 
 export const write = (file: string, text: string, say: (line: string) => void): void => {
   mkdirSync(dirname(file), { recursive: true })
@@ -35,6 +35,7 @@ const read = (): ReadonlyArray<Result> =>
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Result)
     .filter(({ cases }) => cases.every(({ lines }) => lines.every(({ readings }) => readings !== undefined)))
 
-/** Rewrites the tables of the page from all kept results. */
-export const render = (say: (line: string) => void): void =>
-  write(page, Docs.render(readFileSync(page, "utf8"), read()), say)
+/** Rewrites the tables of the pages from all kept results. */
+export const render = (say: (line: string) => void): void => {
+  for (const page of pages) write(page, Docs.render(readFileSync(page, "utf8"), read()), say)
+}
