@@ -115,7 +115,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "delivers the newest first",
     kills: "messages come in the order in which they were sent",
-    file: "rows.ts",
+    file: "internal/claims.ts",
     text: "at <= ? ORDER BY at, seq LIMIT ?",
     replacement: "at <= ? ORDER BY at DESC, seq DESC LIMIT ?"
   },
