@@ -3,10 +3,10 @@ import { ShareLimits } from "@requeue/core"
 import type { Connection } from "../connect/connection.ts"
 import { isLeased } from "../connect/schema.ts"
 
-/** What a limit leaves of a share. */
+/** The part of a share that its limits leave. */
 export interface Room {
   readonly size: number
-  /** When the window of a share without room has room again; `Infinity`: when a message is settled. */
+  /** When a window without room has room again; `Infinity`: at once, or when a message is settled. */
   readonly opens: number
 }
 

@@ -119,7 +119,7 @@ export const claim = (
     if (limits === undefined || name === unshared) return Number.POSITIVE_INFINITY
     const room = Limits.read(connection, queue, name, limits, now)
     opens = Math.min(opens, room.opens)
-    isHeldUp ||= room.size === 0
+    isHeldUp ||= room.size === 0 && room.opens === Number.POSITIVE_INFINITY
     return room.size
   }
 
