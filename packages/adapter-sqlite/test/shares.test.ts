@@ -200,6 +200,27 @@ describe("a claim", () => {
       })
     ))
 
+  it("waits until a window has room again, and takes what has no limit meanwhile", () =>
+    run(
+      Effect.gen(function* () {
+        const { broker, transactions } = yield* recording
+        const rateLimit = { max: 2, per: 1000 }
+        const { inbox } = yield* probe(broker, 10, "q", {
+          shareLimits: ShareLimits.make({ concurrency: 3, rateLimit })
+        })
+        const shared = ["a", "b", "c"].map((id) => ({ ...outgoing("q", id), fairBy: "x" }))
+        yield* broker.publish([...shared, ...["d", "e", "f"].map((id) => outgoing("q", id))])
+        yield* Effect.sleep(1)
+        const ids = () => inbox.map(({ metadata }) => metadata.id).toSorted()
+        assert.deepStrictEqual(ids(), ["a", "b", "d", "e", "f"])
+        transactions()
+        yield* Effect.sleep(1000 + ShareLimits.margin - 2)
+        assert.deepStrictEqual(transactions().flat(), [])
+        yield* Effect.sleep(2)
+        assert.deepStrictEqual(ids(), ["a", "b", "c", "d", "e", "f"])
+      })
+    ))
+
   it("goes on with all shares when the queue has them no more, and again", () =>
     run(
       Effect.gen(function* () {

@@ -18,20 +18,26 @@ export interface Claim {
   readonly counts: boolean
 }
 
+// A statement that is made once is found faster.
+const ended = `UPDATE requeue_message SET leased = ${free} WHERE ${isLeased} AND leased <= ?`
+
+const dueOf = (source: string): string =>
+  `SELECT seq, ?, deliveries + ?, at, metadata, headers, body, ${SqlMessage.lanes}, fair_by
+   FROM ${source} queue = ? AND at <= ? ORDER BY at, seq LIMIT ?`
+
+const dueOfAll = dueOf(`${inOrder} WHERE`)
+const dueOfShare = dueOf(`requeue_message WHERE ${isFree} AND fair_by IS ? AND`)
+
 /** Ends the leases that are over. */
-export const expire = ({ prepare }: Connection, now: number): void =>
-  void prepare(`UPDATE requeue_message SET leased = ${free} WHERE ${isLeased} AND leased <= ?`).run(now)
+export const expire = ({ prepare }: Connection, now: number): void => void prepare(ended).run(now)
 
 const lease = (
   { prepare }: Connection,
   { counts, limit, now, queue, token, until }: Claim,
-  from: string,
+  due: string,
   ...values: ReadonlyArray<string | null>
 ): ReadonlyArray<SqlMessage.Row> => {
-  const select = prepare(
-    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body, ${SqlMessage.lanes}, fair_by
-     FROM ${from} AND queue = ? AND at <= ? ORDER BY at, seq LIMIT ?`
-  )
+  const select = prepare(due)
   // SQLite's objects are slow to read.
   select.setReturnArrays(true)
   const found: ReadonlyArray<unknown> = select.all(token, counts ? 1 : 0, ...values, queue, now, limit)
@@ -43,8 +49,8 @@ const lease = (
 
 /** Leases up to `limit` due messages of any share. */
 export const ofAll = (connection: Connection, claim: Claim): ReadonlyArray<SqlMessage.Row> =>
-  lease(connection, claim, `${inOrder} WHERE TRUE`)
+  lease(connection, claim, dueOfAll)
 
 /** Leases up to `limit` due messages of a share. `null`: those without `fairBy`. */
 export const ofShare = (connection: Connection, claim: Claim, fairBy: string | null): ReadonlyArray<SqlMessage.Row> =>
-  lease(connection, claim, `requeue_message WHERE ${isFree} AND fair_by IS ?`, fairBy)
+  lease(connection, claim, dueOfShare, fairBy)

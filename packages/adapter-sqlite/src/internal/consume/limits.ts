@@ -1,5 +1,5 @@
 /** The limits of shares: how many more messages of a share a consumer may lease. Times are in epoch milliseconds. */
-import { ShareLimits } from "@requeue/core"
+import { type RateLimit, ShareLimits } from "@requeue/core"
 import type { Connection } from "../connect/connection.ts"
 import { isLeased } from "../connect/schema.ts"
 
@@ -35,7 +35,8 @@ export const roomOf = (
   return { size: Math.min(places, left), opens: Number.POSITIVE_INFINITY }
 }
 
-const windowOf = ({ per }: { readonly per: number }): number => per + ShareLimits.margin
+/** Returns the length of a window of deliveries, in milliseconds. */
+export const windowOf = ({ per }: Pick<RateLimit.RateLimit, "per">): number => per + ShareLimits.margin
 
 const takenOf = ({ prepare }: Connection, queue: string, fairBy: string): number => {
   const sql = `SELECT count(*) AS n FROM requeue_message WHERE ${isLeased} AND queue = ? AND fair_by = ?`
@@ -61,20 +62,21 @@ export const read = (
   return roomOf(limits, taken, delivered, now)
 }
 
-/** Records deliveries of a share, and forgets those that no window has any more. */
+/** Forgets the deliveries that no window has any more. */
+export const prune = ({ prepare }: Connection, now: number): void =>
+  void prepare("DELETE FROM requeue_delivered WHERE until <= ?").run(now)
+
+/** Records deliveries of a share: at the next whole millisecond, because no window may end early. */
 export const record = (
   { prepare }: Connection,
   queue: string,
   fairBy: string,
-  { rateLimit }: ShareLimits.ShareLimits,
-  { at: now, count }: Delivered
+  window: number,
+  { at, count }: Delivered
 ): void => {
-  if (rateLimit === undefined || count === 0) return
-  prepare("DELETE FROM requeue_delivered WHERE until <= ?").run(now)
-  // The next whole millisecond, because a window may not end early.
-  const at = Math.ceil(now)
+  const whole = Math.ceil(at)
   prepare(
     `INSERT INTO requeue_delivered (queue, fair_by, at, until, count) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count, until = max(until, excluded.until)`
-  ).run(queue, fairBy, at, Math.ceil(at + windowOf(rateLimit)), count)
+  ).run(queue, fairBy, whole, Math.ceil(whole + window), count)
 }

@@ -72,8 +72,11 @@ export const divide = (
   }
 }
 
-const hasShares = ({ prepare }: Connection, queue: string): boolean =>
-  prepare(`SELECT 1 FROM requeue_message WHERE queue = ? AND ${isShared} LIMIT 1`).get(queue) !== undefined
+// Statements that are made once are found faster.
+const sharedOf = `SELECT 1 FROM requeue_message WHERE queue = ? AND ${isShared} LIMIT 1`
+const nextOf = `SELECT fair_by AS name, at, fair_by > ? AS isPast FROM requeue_message
+  WHERE queue = ? AND ${isFree} AND fair_by > ? ORDER BY fair_by, at, seq LIMIT 1`
+const unsharedOf = `SELECT ? AS name, at FROM requeue_message WHERE queue = ? AND ${isUnshared} ORDER BY at, seq LIMIT 1`
 
 /** Visits shares with the time of their first message, until `visit` returns false or the round ends. Returns where it has come to. */
 const walk = (
@@ -82,13 +85,7 @@ const walk = (
   { from, ...begun }: Round,
   visit: (share: string, due: number) => boolean
 ): Pick<Claimed, "isWhole" | "round"> => {
-  const next = prepare(
-    `SELECT fair_by AS name, at, fair_by > ? AS isPast FROM requeue_message
-     WHERE queue = ? AND ${isFree} AND fair_by > ? ORDER BY fair_by, at, seq LIMIT 1`
-  )
-  const firstUnshared = prepare(
-    `SELECT ? AS name, at FROM requeue_message WHERE queue = ? AND ${isUnshared} ORDER BY at, seq LIMIT 1`
-  )
+  const [next, firstUnshared] = [prepare(nextOf), prepare(unsharedOf)]
   let { isWrapped, last } = begun
   while (true) {
     let found = next.get(from, queue, last)
@@ -110,7 +107,7 @@ export const claim = (
   const { limit, now, queue } = given
   let [isHeldUp, opens, vain] = [false, Number.POSITIVE_INFINITY, 0]
   Claims.expire(connection, now)
-  if (!hasShares(connection, queue)) {
+  if (connection.prepare(sharedOf).get(queue) === undefined) {
     return { rows: Claims.ofShare(connection, given, null), round: begun, isWhole: true, isHeldUp, opens }
   }
 
@@ -131,11 +128,13 @@ export const claim = (
     return due.length < limit && vain < maxVain
   })
 
+  const { rateLimit } = limits ?? {}
+  if (rateLimit !== undefined) Limits.prune(connection, now)
   const rows: Array<SqlMessage.Row> = []
   divide(limit, due, (name, part) => {
     const some = Claims.ofShare(connection, { ...given, limit: part }, name === unshared ? null : name)
-    if (limits !== undefined && name !== unshared)
-      Limits.record(connection, queue, name, limits, { at: now, count: some.length })
+    if (rateLimit !== undefined && name !== unshared && some.length > 0)
+      Limits.record(connection, queue, name, Limits.windowOf(rateLimit), { at: now, count: some.length })
     rows.push(...some)
     return some.length
   })
