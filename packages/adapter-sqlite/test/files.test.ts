@@ -36,7 +36,7 @@ describe("a file is refused", () => {
   it.each<readonly [string, Parameters<typeof refusalOf>[0], RegExp]>([
     ["in a missing folder", (path) => `${path}/missing/queue.db`, /unable to open.*Create the folder/],
     ["that is no database", (path) => fs.writeFileSync(path, "x".repeat(5000)), /not a SQLite database/],
-    ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 4.*supports 3.*Install the version/],
+    ["of a newer adapter", (path) => make(path, [...steps, "SELECT 1"]), /version 5.*supports 4.*Install the version/],
     [
       "whose tables were changed",
       (path) => {

@@ -105,7 +105,9 @@ export const layer = (url: (folder: string) => string) =>
       const deadLetters = (queue: string) =>
         sql((db) =>
           db
-            .prepare(`SELECT * FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq`)
+            .prepare(
+              `SELECT *, fair_by AS fairBy FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq`
+            )
             .all(queue, now())
             .map((row): Delivery.Delivery => {
               const stored = row as unknown as SqlMessage.Row // The columns of the table.

@@ -2,6 +2,9 @@
 import type { Mutant } from "@requeue/conformance"
 
 const parkedFirst = "a redriven parked letter is handled first, and then the messages that waited for it, in order"
+const turns = "the messages of each fairBy are taken in turn, and so are those without one"
+const inHandlers = "no more messages of a share are in handlers than the limit, over two consumers, and all are handled"
+const inWindow = "no more messages of a share are delivered in any window than the limit allows, over two consumers"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
@@ -115,7 +118,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "delivers the newest first",
     kills: "messages come in the order in which they were sent",
-    file: "rows.ts",
+    file: "internal/claims.ts",
     text: "at <= ? ORDER BY at, seq LIMIT ?",
     replacement: "at <= ? ORDER BY at DESC, seq DESC LIMIT ?"
   },
@@ -261,6 +264,62 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "connect/flushing.ts",
     text: "      isRunning = false\n      begin()\n",
     replacement: "      isRunning = false\n      if (next !== undefined) end(next, error)\n      next = undefined\n"
+  },
+  {
+    name: "takes from the same share again",
+    kills: turns,
+    file: "consume/shares.ts",
+    text: "if (left === 0) return { rows, round: after(round.last),",
+    replacement: "if (left === 0) return { rows, round: begun,"
+  },
+  {
+    name: "passes over the messages without fairBy",
+    kills: turns,
+    file: "consume/shares.ts",
+    text: "firstUnshared.get(unshared, queue)]",
+    replacement: "firstUnshared && undefined]"
+  },
+  {
+    name: "takes a whole claim from one share",
+    kills: "a batch has messages of each fairBy that waits",
+    file: "consume/shares.ts",
+    text: "Math.min(room, Math.ceil(left / (open.length - index)))",
+    replacement: "Math.min(room, left + 0 * index)"
+  },
+  {
+    name: "stores a message without its fairBy",
+    kills: "retries, dead letters and redriven messages keep their fairBy",
+    file: "rows.ts",
+    text: "fairBy ?? null",
+    replacement: "fairBy && null"
+  },
+  {
+    name: "leases one message of a share too many",
+    kills: inHandlers,
+    file: "consume/limits.ts",
+    text: "concurrency - leased",
+    replacement: "concurrency - leased + 1"
+  },
+  {
+    name: "counts only the leases of a share from before the claim",
+    kills: "what a consumer that has ended held counts no more",
+    file: "consume/shares.ts",
+    text: "due.push({ name, room })",
+    replacement: "due.push({ name, room: Number.POSITIVE_INFINITY })"
+  },
+  {
+    name: "ends the window of a share too early",
+    kills: inWindow,
+    file: "consume/limits.ts",
+    text: "per + ShareLimits.margin",
+    replacement: "per / 2 + 0 * ShareLimits.margin"
+  },
+  {
+    name: "forgets deliveries while a window has them",
+    kills: inWindow,
+    file: "consume/limits.ts",
+    text: "WHERE until <= ?",
+    replacement: "WHERE until > ?"
   },
   ...["crash", "power cut"].map((fault) => ({
     name: `removes what it delivers, until a ${fault}`,

@@ -42,10 +42,16 @@ export const counts = ({ admin }: Broker.Service) =>
   Effect.map(admin.counts("q"), ({ delayed, inFlight, ready }) => [ready, inFlight, delayed])
 
 /** Subscribes with a credit, and gathers deliveries. */
-export const probe = (broker: Broker.Service, credit: number, queue = "q") =>
+export const probe = (
+  broker: Broker.Service,
+  credit: number,
+  queue = "q",
+  options: Pick<Broker.SubscribeOptions, "shareLimits"> = {}
+) =>
   Effect.gen(function* () {
     const inbox: Array<Delivery.Delivery> = []
     const subscription = yield* broker.subscribe({
+      ...options,
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: ["q.dlq"],

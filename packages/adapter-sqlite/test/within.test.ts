@@ -126,7 +126,7 @@ describe("a transaction is refused at once", () => {
         return db
       },
       "ConnectionFailed",
-      /version 4 .*supports 3\. Install the version/
+      /version 5 .*supports 4\. Install the version/
     ],
     [
       "that cannot write any more, because it has read before another one wrote",

@@ -31,6 +31,7 @@ export const make = ({ durability, lease, path }: Settings): Capabilities.Capabi
     delayedMessages: true,
     keyedOrder: true,
     parkedKeys: true,
+    fairShares: true,
     // No other connection can open a database without a file.
     transactions: path !== memory
   }

@@ -1,7 +1,8 @@
 /** The statements of the adapter. Times are in epoch milliseconds. */
 import { type SqlCommand, SqlMessage } from "@requeue/kit"
 import type { Connection } from "./connect/connection.ts"
-import { blocked, free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
+import { expire, inOrder } from "./claims.ts"
+import { blocked, free, isBlocked, isFree, isLeased, isShared, isUnshared } from "./connect/schema.ts"
 
 /**
  * Returns when a message is due, as a whole number: never early, and at once without a delay.
@@ -9,6 +10,9 @@ import { blocked, free, isBlocked, isFree, isLeased } from "./connect/schema.ts"
  * A clock may have fractions of a millisecond.
  */
 const dueAt = (now: number, delay: number): number => (delay === 0 ? Math.floor(now) : Math.ceil(now + delay))
+
+/** The columns of a row. */
+const all = `${SqlMessage.columns}, ${SqlMessage.lanes}, fair_by AS fairBy`
 
 const isHeld = `seq = ? AND token = ? AND ${isLeased}`
 
@@ -24,7 +28,7 @@ export const declare = ({ declared, prepare }: Connection, queue: string): void 
 export const exists = ({ prepare }: Connection, queue: string): boolean =>
   prepare("SELECT 1 FROM requeue_queue WHERE name = ?").get(queue) !== undefined
 
-const inserted = ["queue", "at", "metadata", "headers", "body", "key", "lane", "position"]
+const inserted = ["queue", "at", "metadata", "headers", "body", "key", "lane", "position", "fair_by"]
 
 /** The beginning of a statement that inserts rows, and the placeholders of one row. */
 export const into = `INSERT INTO requeue_message (${inserted.join()}) VALUES `
@@ -32,7 +36,7 @@ export const placeholders = `(${inserted.map(() => "?").join()})`
 
 /** The values of a row to insert. */
 export const valuesOf = (
-  { body, delay, headers, metadata, place, queue }: SqlMessage.NewRow,
+  { body, delay, fairBy, headers, metadata, place, queue }: SqlMessage.NewRow,
   now: number
 ): ReadonlyArray<string | number | Uint8Array | null> => [
   queue,
@@ -42,7 +46,8 @@ export const valuesOf = (
   body,
   place?.key ?? null,
   place?.queue ?? null,
-  place?.position ?? null
+  place?.position ?? null,
+  fairBy ?? null
 ]
 
 /** Inserts a row with a key: blocked, if its lane has another. The trigger would write it twice. */
@@ -53,43 +58,10 @@ const insertKeyed = `INSERT INTO requeue_message (${inserted.join()}, leased)
 export const insert = ({ prepare }: Connection, row: SqlMessage.NewRow, now: number): void =>
   void prepare(row.place === undefined ? `${into}${placeholders}` : insertKeyed).run(...valuesOf(row, now))
 
-/** Ends the leases that are over. */
-const expire = ({ prepare }: Connection, now: number): void =>
-  void prepare(`UPDATE requeue_message SET leased = ${free} WHERE ${isLeased} AND leased <= ?`).run(now)
-
-interface Claim {
-  readonly queue: string
-  readonly now: number
-  readonly until: number
-  readonly token: number
-  readonly limit: number
-  /** Whether it is a delivery. */
-  readonly counts: boolean
-}
-
-/** Leases up to `limit` due messages, oldest first. */
-export const claim = (
-  connection: Connection,
-  { counts, limit, now, queue, token, until }: Claim
-): ReadonlyArray<SqlMessage.Row> => {
-  expire(connection, now)
-  // One statement for both would sort and copy the rows, and SQLite's objects are slow to read.
-  const select = connection.prepare(
-    `SELECT seq, ?, deliveries + ?, at, metadata, headers, body, ${SqlMessage.lanes} FROM requeue_message
-     WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT ?`
-  )
-  select.setReturnArrays(true)
-  const found: ReadonlyArray<unknown> = select.all(token, counts ? 1 : 0, queue, now, limit)
-  const rows = (found as ReadonlyArray<ReadonlyArray<unknown>>).map(SqlMessage.fromColumns) // It returns arrays.
-  const lease = connection.prepare("UPDATE requeue_message SET leased = ?, token = ?, deliveries = ? WHERE seq = ?")
-  for (const { deliveries, seq } of rows) lease.run(until, token, deliveries, seq)
-  return rows
-}
-
-/** Returns when the next message can become due, or the next lease can end; `Infinity`: not without a change of the file. */
-export const nextTime = ({ prepare }: Connection, queue: string): number => {
+/** Returns when the next message becomes due, or the next lease can end; `Infinity`: not without a change of the file. */
+export const nextTime = ({ prepare }: Connection, queue: string, now: number): number => {
   const times = [
-    prepare(`SELECT at FROM requeue_message WHERE queue = ? AND ${isFree} ORDER BY at LIMIT 1`).get(queue)?.["at"],
+    prepare(`SELECT at FROM ${inOrder} WHERE queue = ? AND at > ? ORDER BY at LIMIT 1`).get(queue, now)?.["at"],
     prepare(`SELECT leased FROM requeue_message WHERE ${isLeased} ORDER BY leased LIMIT 1`).get()?.["leased"]
   ].filter((time) => time !== undefined)
   return Math.min(...times.map(Number))
@@ -145,8 +117,8 @@ export const delayed = (
 ): ReadonlyArray<SqlMessage.Row> =>
   rowsOf(
     prepare(
-      `SELECT ${SqlMessage.columns}, ${SqlMessage.lanes} FROM requeue_message
-       WHERE queue = ? AND ${isFree} AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
+      `SELECT ${all} FROM ${inOrder}
+       WHERE queue = ? AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`
     ).all(queue, after.at, after.seq, limit)
   )
 
@@ -171,25 +143,24 @@ export const blocks = ({ prepare }: Connection, { key = null, lane = null }: Sql
 export const count = ({ prepare }: Connection, queue: string, now: number) => {
   const number = (sql: string, ...values: ReadonlyArray<string | number>): number =>
     Number(prepare(`SELECT count(*) AS n FROM requeue_message WHERE queue = ? AND ${sql}`).get(queue, ...values)?.["n"])
+  const free = (due: string): number => number(`${isUnshared} AND ${due}`, now) + number(`${isShared} AND ${due}`, now)
   const waiting = Number(prepare(blockedOfLane).get(queue)?.["n"])
   return {
     ...(waiting === 0 ? undefined : { blocked: waiting }),
-    ready: number(`${isFree} AND at <= ?`, now) + number(`${isLeased} AND leased <= ?`, now),
+    ready: free("at <= ?") + number(`${isLeased} AND leased <= ?`, now),
     inFlight: number(`${isLeased} AND leased > ?`, now),
-    delayed: number(`${isFree} AND at > ?`, now)
+    delayed: free("at > ?")
   }
 }
 
 /** Returns when each delayed message is due. */
 export const dues = ({ prepare }: Connection, queue: string, now: number): ReadonlyArray<number> =>
-  prepare(`SELECT at FROM requeue_message WHERE queue = ? AND ${isFree} AND at > ?`)
+  prepare(`SELECT at FROM ${inOrder} WHERE queue = ? AND at > ?`)
     .all(queue, now)
     .map(({ at }) => Number(at))
 
 /** Returns the message that has been ready longest. */
 export const oldest = ({ prepare }: Connection, queue: string, now: number): SqlMessage.Row | undefined =>
   rowsOf(
-    prepare(
-      `SELECT ${SqlMessage.columns}, ${SqlMessage.lanes} FROM requeue_message WHERE queue = ? AND ${isFree} AND at <= ? ORDER BY at, seq LIMIT 1`
-    ).all(queue, now)
+    prepare(`SELECT ${all} FROM ${inOrder} WHERE queue = ? AND at <= ? ORDER BY at, seq LIMIT 1`).all(queue, now)
   )[0]

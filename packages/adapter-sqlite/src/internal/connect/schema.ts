@@ -20,6 +20,10 @@ export const isFree = `leased = ${free}`
 export const isBlocked = `leased = ${blocked}`
 export const isLeased = `leased < ${blocked}`
 
+/** Without `fairBy`, and with it: of each, the free messages have an index in the order of their times. */
+export const isUnshared = `${isFree} AND fair_by IS NULL`
+export const isShared = `${isFree} AND fair_by IS NOT NULL`
+
 /**
  * The order of messages with a key, as triggers, so it holds for every program that writes to the file. Of each lane and key, one
  * message is free or leased, and the others are blocked.
@@ -55,7 +59,9 @@ const order = (() => {
  * - `deliveries`: of this copy. `metadata`: NULL for a foreign message. `headers`: JSON; NULL: none.
  * - `key`: NULL: none. `lane`: the queue in whose order the message has its place; NULL: in none, as most dead letters.
  * - `position`: in its lane; NULL: `seq`. The copy of a dead letter has that of its original.
+ * - `fair_by`: whose message it is; NULL: no one's.
  * - `requeue_inbox`: the messages of other brokers that a transaction has done, and when.
+ * - `requeue_delivered`: how many messages of a share were delivered at a time, until no window of their consumer has them.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue.
  * AUTOINCREMENT, because a number that is used again could name another message.
@@ -89,7 +95,21 @@ export const steps: ReadonlyArray<string> = [
    CREATE INDEX requeue_lane ON requeue_message (lane, key, coalesce(position, seq)) WHERE lane IS NOT NULL;
    DROP INDEX requeue_leased;
    CREATE INDEX requeue_leased ON requeue_message (leased) WHERE ${isLeased};
-   ${order}`
+   ${order}`,
+  `ALTER TABLE requeue_message ADD COLUMN fair_by TEXT CHECK (length(fair_by) BETWEEN 1 AND 200);
+   DROP INDEX requeue_ready;
+   CREATE INDEX requeue_ready ON requeue_message (queue, fair_by, at, seq) WHERE ${isFree};
+   CREATE INDEX requeue_shared ON requeue_message (queue, at, seq) WHERE ${isShared};
+   CREATE INDEX requeue_taken ON requeue_message (queue, fair_by) WHERE ${isLeased} AND fair_by IS NOT NULL;
+   CREATE TABLE requeue_delivered (
+     queue TEXT NOT NULL,
+     fair_by TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     until INTEGER NOT NULL,
+     count INTEGER NOT NULL,
+     PRIMARY KEY (queue, fair_by, at)
+   ) WITHOUT ROWID, STRICT;
+   CREATE INDEX requeue_delivered_until ON requeue_delivered (until);`
 ]
 
 /** Returns the version of a file; 0: it has no tables of Requeue. */

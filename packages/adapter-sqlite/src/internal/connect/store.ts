@@ -20,6 +20,8 @@ interface Sleeper {
   readonly wake: () => void
   /** Whether it could lease more messages. */
   readonly hasCredit: () => boolean
+  /** Whether messages wait for a place in their shares. */
+  readonly isHeldUp: () => boolean
 }
 
 /** The tools that every part of the adapter shares. */
@@ -38,8 +40,8 @@ export interface Store
   /** Connections of the program that are of this file. */
   readonly checked: WeakSet<object>
   readonly onWake: Wakeups.Wakeups<Sleeper>["add"]
-  /** Wakes the consumers of a queue; `undefined`: all. */
-  readonly wake: (queue?: string) => void
+  /** Wakes the consumers of a queue, or some of them. `undefined`: those of all queues. */
+  readonly wake: (queue?: string, which?: (sleeper: Sleeper) => boolean) => void
   /** Keeps the process alive until the scope closes. */
   readonly keepAlive: Effect.Effect<unknown, never, Scope.Scope>
   /** Reads outside of the transactions. It waits for a lock as they do. */
@@ -59,8 +61,8 @@ export const make = (
     const timers = yield* Timers.make
     let token = Math.floor(tokens.least + (yield* Random.next) * (tokens.most - tokens.least))
     const consumers = Wakeups.make<Sleeper>()
-    const wake: Store["wake"] = (queue) => {
-      for (const each of consumers.of(queue)) each.wake()
+    const wake: Store["wake"] = (queue, which = () => true) => {
+      for (const each of consumers.of(queue)) if (which(each)) each.wake()
     }
     // Without syncs, SQLite's own checkpoints wait for nothing.
     const log = path !== memory && durability !== "off" ? driver.log(path) : undefined

@@ -3,6 +3,7 @@ import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
 import type { Store } from "../connect/store.ts"
 import * as Rows from "../rows.ts"
 import { deliver, type Receipt } from "./receipt.ts"
+import * as Shares from "./shares.ts"
 
 /** The most messages of one transaction. */
 const maxClaim = 100
@@ -16,11 +17,13 @@ export interface Consumer {
   readonly held: Set<Receipt>
   /** Leases more in the transaction of the settlements before it, which free credit. */
   readonly refill: () => void
+  /** Wakes the other consumers of the process that wait for a place in a share. */
+  readonly freePlaces: () => void
   /** Stops, and returns what it holds to the queue. */
   readonly close: (done: () => void) => void
 }
 
-interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> {
+interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery" | "shareLimits"> {
   readonly store: Store
   /** Called when an attempt to lease messages has failed, or has succeeded. */
   readonly onOutcome: (error: BrokerError.BrokerError | undefined) => void
@@ -29,7 +32,7 @@ interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> 
 type Leased = Delivery.Delivery & { readonly receipt: Receipt }
 
 // Long, because its functions share the credit.
-export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
+export const make = ({ onDelivery, onOutcome, queue, shareLimits, store }: Options): Consumer => {
   const { add, leaseEnd, nextToken, now, onWake, timers } = store
   const held = new Set<Receipt>()
   let limit = 0
@@ -40,6 +43,9 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   let [timer, timerEnd]: [Timers.Timer | undefined, number] = [undefined, 0]
   /** No lease of a held delivery ends before, in epoch milliseconds. */
   let firstEnd = Number.POSITIVE_INFINITY
+  let round = Shares.first
+  /** Whether messages wait for a place in their shares. */
+  let isHeldUp = false
 
   /** Forgets deliveries whose leases have ended: another consumer may have the messages. */
   const forgetLost = (time: number): void => {
@@ -78,8 +84,9 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
 
   const claim = (): void => {
     isClaiming = true
-    isStale = false
+    if (isStale) [round, isHeldUp, isStale] = [Shares.after(round.last), false, false]
     let [leased, wanted]: [ReadonlyArray<Leased>, number] = [[], 0]
+    let claimed: Shares.Claimed | undefined
     let next = Number.POSITIVE_INFINITY
     add({
       operation: "receive",
@@ -91,6 +98,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         // Those of an earlier run, which was rolled back.
         for (const { receipt } of leased) held.delete(receipt)
         leased = []
+        claimed = undefined
         const time = now()
         forgetLost(time)
         next = firstEnd
@@ -99,10 +107,12 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         Rows.declare(connection, queue)
         const until = leaseEnd()
         const options = { queue, now: time, until, token: nextToken(), limit: wanted, counts: true }
-        leased = Rows.claim(connection, options).map((row) => deliver(row, until, store))
+        claimed = Shares.claim(connection, options, round, shareLimits)
+        leased = claimed.rows.map((row) => deliver(row, until, store))
         for (const { receipt } of leased) held.add(receipt)
         if (leased.length > 0) firstEnd = Math.min(firstEnd, until)
-        next = leased.length < wanted ? Rows.nextTime(connection, queue) : firstEnd
+        if (leased.length < wanted) next = Math.min(Rows.nextTime(connection, queue, time), claimed.opens)
+        else next = firstEnd
       },
       end: (error) => {
         isClaiming = false
@@ -110,17 +120,21 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
         onOutcome(error)
         if (error !== undefined) return sleep(now() + pause)
         sleep(next)
+        if (claimed !== undefined) [round, isHeldUp] = [claimed.round, isHeldUp || claimed.isHeldUp]
         for (const delivery of leased) if (isOpen) onDelivery(delivery)
         if (isStale || (leased.length > 0 && leased.length === wanted)) wake()
+        else if (claimed?.isWhole === false && isOpen && !isClaiming) claim()
       }
     })
   }
 
-  const unlisten = onWake(queue, { wake, hasCredit })
+  const sleeper = { wake, hasCredit, isHeldUp: () => isHeldUp }
+  const unlisten = onWake(queue, sleeper)
 
   return {
     held,
     refill,
+    freePlaces: () => store.wake(queue, (other) => other !== sleeper && other.isHeldUp()),
     credit: (credit) => {
       limit = isOpen ? credit : 0
       wake()

@@ -26,7 +26,7 @@ const declare = (queues: ReadonlyArray<string>, { add }: Store): Effect.Effect<v
 
 /** Delivers until the scope closes, which returns all unsettled messages. */
 export const subscribe = (
-  { deadLetterQueues, onDelivery, queue }: Broker.SubscribeOptions,
+  { deadLetterQueues, onDelivery, queue, shareLimits }: Broker.SubscribeOptions,
   store: Store,
   { transactions }: Capabilities.Capabilities
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
@@ -40,7 +40,7 @@ export const subscribe = (
       else if (trouble.current() !== undefined) run(trouble.over)
     }
     const consumer = yield* Effect.acquireRelease(
-      Effect.sync(() => Consumer.make({ queue, store, onDelivery, onOutcome })),
+      Effect.sync(() => Consumer.make({ queue, store, shareLimits, onDelivery, onOutcome })),
       ({ close }) => Effect.callback<void>((resume) => close(() => resume(Effect.void)))
     )
     return {

@@ -3,6 +3,7 @@ import type { Broker, BrokerError } from "@requeue/core/port"
 import { SqlBrowser, type SqlMessage } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Claims from "../claims.ts"
 import type { Connection } from "../connect/connection.ts"
 import type { Store } from "../connect/store.ts"
 import { deliver, type Receipt } from "../consume/receipt.ts"
@@ -60,7 +61,8 @@ const claim =
         run: (connection) => {
           const time = now()
           const options = { queue, now: time, until: leaseEnd(), token: nextToken(), limit, counts: false }
-          rows = Rows.claim(connection, options).map((row) => ({ ...row, blocks: Rows.blocks(connection, row) }))
+          Claims.expire(connection, time)
+          rows = Claims.ofAll(connection, options).map((row) => ({ ...row, blocks: Rows.blocks(connection, row) }))
           isWhole = Rows.count(connection, queue, time).ready === 0
         },
         end: (error) => resume(error === undefined ? Effect.succeed(hold(rows, isWhole)) : Effect.fail(error))

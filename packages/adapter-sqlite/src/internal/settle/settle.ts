@@ -28,7 +28,11 @@ interface Waiting {
 }
 
 /** Returns the `settle` of a consumer. */
-export const make = ({ held, refill }: Consumer, queue: string, store: Store): Broker.Subscription["settle"] => {
+export const make = (
+  { freePlaces, held, refill }: Consumer,
+  queue: string,
+  store: Store
+): Broker.Subscription["settle"] => {
   const { now, timers } = store
   const lost = errors.leaseLost({ operation: "settle", queue })
   const waiting = (): Waiting => ({ _tag: "Waiting", since: timers.now() })
@@ -65,6 +69,7 @@ export const make = ({ held, refill }: Consumer, queue: string, store: Store): B
           done(claim, error ?? (commands.has(claim) ? undefined : lost))
         }
         if (error !== undefined) return
+        freePlaces()
         const targets = [...commands].flatMap(([{ delivery }, command]) => targetsOf(receiptOf(delivery), command))
         for (const each of new Set(targets)) {
           if (each !== undefined) store.wake(each)
