@@ -110,21 +110,23 @@ export const make = (schema: string) => {
         ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
       )`
   /** Returns the messages that were due, in order. One that was not leased has no token. */
-  const claim = (due: string, token: string, more: string): string => `
+  const claim = (due: string, token: string, more = ""): string => `
       WITH ${due}, taken AS (
         UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${token}, deliveries = deliveries + $6::int
         WHERE seq = ANY(ARRAY(SELECT seq FROM due WHERE lane IS NULL UNION ALL
           SELECT ${name}.admit(array_agg(seq)) FROM due WHERE lane IS NOT NULL HAVING count(*) > 0))
         RETURNING seq, token, deliveries, metadata, headers, body
       )
-      SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, d.fair_by, ${unsynced},
-        ${more}
+      SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, d.fair_by, ${unsynced}${more}
       FROM due d LEFT JOIN taken t ON t.seq = d.seq ORDER BY d.at, d.seq`
   /** The time of the next delayed message of those in one index. */
   const nextOf = (free: string): string =>
     `(SELECT at FROM ${message} WHERE queue = $1 AND ${free} AND at > ${now} ORDER BY at, seq LIMIT 1)`
-  /** Whether a queue has shares. */
-  const hasShares = `(SELECT fair_by FROM ${message} WHERE queue = $1 AND ${shared} ORDER BY at, seq LIMIT 1) IS NOT NULL`
+  /** Whether a queue has shares. The server keeps the plan of a function. */
+  const hasShares = `${name}.has_shares($1)`
+  /** $1 queue. Returns in how many milliseconds its next delayed message is due, whether it exists, and whether it has shares. */
+  const next = (at: string, more: string): string =>
+    `SELECT ${at} - ${now}, EXISTS (SELECT FROM ${queue} WHERE name = $1), ${more}`
   /** Some of the messages in one index, for a purge that has others already. */
   const someOf = (free: string, others: string): string =>
     `SELECT seq FROM ${message} WHERE queue = $1 AND ${free} LIMIT $2::bigint - (SELECT count(*) FROM ${others})
@@ -141,15 +143,15 @@ export const make = (schema: string) => {
     publishWithin: publish("NULL", "0"),
     /**
      * Claims messages without `fair_by`: $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a
-     * delivery. Returns for each whether there are others.
+     * delivery.
      */
-    claim: claim(`due AS MATERIALIZED ${dueOf(unshared)}`, anyToken, hasShares),
+    claim: claim(`due AS MATERIALIZED ${dueOf(unshared)}`, anyToken),
     /** Claims any messages: like `claim`, with the token $7 for all, and how many messages each of them holds up. */
     claimAs: claim(
       `one AS MATERIALIZED ${dueOf(unshared)}, other AS MATERIALIZED ${dueOf(shared)},
       due AS MATERIALIZED (SELECT * FROM (TABLE one UNION ALL TABLE other) either ORDER BY at, seq LIMIT $4)`,
       "$7::int",
-      `CASE WHEN d.lane IS NOT NULL THEN ${othersOf(message, "d.lane", "d.key")} END`
+      `, CASE WHEN d.lane IS NOT NULL THEN ${othersOf(message, "d.lane", "d.key")} END`
     ),
     /**
      * Claims messages of shares in turn: $1 queue, $2 the last share, $3 where the round began, $4 limit, $5 lease, $6 to $8 limits. The last
@@ -163,9 +165,12 @@ export const make = (schema: string) => {
         SELECT seq FROM ${message} WHERE queue = $1 AND leased > 0 AND token = $2 FOR UPDATE SKIP LOCKED
       )
       UPDATE ${message} SET leased = 0 WHERE seq = ANY(ARRAY(SELECT seq FROM claimed)) RETURNING at, ${unsynced}`,
-    /** $1 queue. Returns in how many milliseconds its next delayed message is due, whether it exists, and whether it has shares. */
-    next: `
-      SELECT least(${nextOf(unshared)}, ${nextOf(shared)}) - ${now}, EXISTS (SELECT FROM ${queue} WHERE name = $1), ${hasShares}`,
+    /** $1 queue. */
+    hasShares: `SELECT ${hasShares}`,
+    /** Of the messages without `fair_by`. */
+    next: next(nextOf(unshared), hasShares),
+    /** Of all messages. */
+    nextTurn: next(`least(${nextOf(unshared)}, ${nextOf(shared)})`, "true"),
     /** Ends up to $1 leases that are over. Returns the queues, and when their messages were due. */
     expire: `
       WITH over AS MATERIALIZED (

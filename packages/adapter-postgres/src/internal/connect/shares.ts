@@ -13,7 +13,7 @@ import { define, got } from "./order.ts"
 import { anyToken } from "./token.ts"
 
 /** Shares that a claim probes, which limits its locks too. */
-const maxProbes = 200
+const maxProbes = 100
 
 /** Due messages whose shares a claim takes after that. */
 const maxEarliest = 100
@@ -39,6 +39,14 @@ export const shares = (schema: string): string => {
   /** When the first message without `fair_by` is due. */
   const unshared = `SELECT at INTO due FROM ${message} WHERE ${free} AND fair_by IS NULL ORDER BY at, seq LIMIT 1;`
   return [
+    define(
+      schema,
+      "has_shares(of_queue text) RETURNS boolean",
+      `BEGIN
+  RETURN EXISTS (SELECT FROM ${message} WHERE ${free} AND fair_by IS NOT NULL);
+END`,
+      settings
+    ),
     // How many messages of a share may be claimed, and in how many milliseconds more may be, if that is known.
     define(
       schema,

@@ -48,7 +48,8 @@ export const make = ({ queue, shareLimits, store }: Options): Claims => {
     const columns = await session.query(statements.claim, [queue, at, seq, size, settings.lease, 1])
     const due = columns.map(SqlMessage.fromColumns)
     cursor.claimed(due.at(-1), timers.now())
-    isShared = columns[0]?.at(-1) === true
+    // A full queue may get shares: each claim at the start asks for them.
+    if (at < 0) isShared = (await session.query(statements.hasShares, [queue]))[0]?.[0] === true
     return { rows: due.filter(isLeased), hasMore: due.length === size || isShared }
   }
 
@@ -66,7 +67,7 @@ export const make = ({ queue, shareLimits, store }: Options): Claims => {
   return {
     claim: (session, size) => (isShared ? inTurn(session, size) : inOrder(session, size)),
     next: async (session) => {
-      const [row] = await session.query(statements.next, [queue])
+      const [row] = await session.query(isShared ? statements.nextTurn : statements.next, [queue])
       if (row?.[1] !== true) await session.query(statements.declare, [[queue]])
       if (row?.[2] === true && !isShared) {
         isShared = true
