@@ -10,6 +10,7 @@
  */
 
 import { order } from "./internal/connect/order.ts"
+import { shares } from "./internal/connect/shares.ts"
 
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
@@ -25,6 +26,8 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * - `key`: NULL: none. `lane`: the queue in whose order the message has its place; NULL: in none, as most dead letters.
  * - `position`: in its lane; NULL: `seq`. The copy of a dead letter has that of its original.
  * - `vacancy`: lanes and keys whose next message must be freed. Processes of version 2 consume messages with a key in any order.
+ * - `fair_by`: whose message it is; NULL: no one's. Processes of version 3 consume messages in one order, and scan the table for them.
+ * - `delivery`: how many messages of a share one claim with a rate limit delivered, when, and when its window ends.
  * - `inbox`: the messages of other brokers that a transaction has done, and when.
  *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of
@@ -69,7 +72,25 @@ CREATE TABLE ${schema}.vacancy (
   lane text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL
 );
-${order(schema)}`
+${order(schema)}`,
+  (schema) => `ALTER TABLE ${schema}.message ADD COLUMN fair_by text COLLATE "C",
+  ADD CONSTRAINT message_fair_by CHECK (fair_by <> '') NOT VALID;
+DROP INDEX ${schema}.message_ready;
+CREATE INDEX message_ready ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by IS NULL;
+CREATE INDEX message_shared ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by IS NOT NULL;
+CREATE INDEX message_share ON ${schema}.message (queue, fair_by, at, seq) WHERE leased = 0 AND fair_by IS NOT NULL;
+CREATE INDEX message_share_leased ON ${schema}.message (queue, fair_by) WHERE leased > 0 AND fair_by IS NOT NULL;
+CREATE TABLE ${schema}.delivery (
+  queue text COLLATE "C" NOT NULL,
+  fair_by text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  until bigint NOT NULL,
+  messages integer NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX delivery_at ON ${schema}.delivery (queue, fair_by, at);
+CREATE INDEX delivery_until ON ${schema}.delivery (until);
+CREATE TYPE ${schema}.share AS (name text, places integer, opens float8, at bigint, seq bigint);
+${shares(schema)}`
 ]
 
 /** The version that this adapter needs. */
@@ -96,7 +117,7 @@ GRANT USAGE ON SCHEMA ${name} TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.message TO ${to};
 GRANT SELECT, INSERT ON ${name}.queue TO ${to};
 GRANT SELECT, INSERT, DELETE ON ${name}.inbox TO ${to};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.vacancy TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.vacancy, ${name}.delivery TO ${to};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${name} TO ${to};
 GRANT SELECT ON ${name}.version TO ${to};`
   return `BEGIN;

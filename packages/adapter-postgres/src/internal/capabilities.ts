@@ -28,5 +28,6 @@ export const make = ({ lease }: Pick<Settings, "lease">): Capabilities.Capabilit
   delayedMessages: true,
   keyedOrder: true,
   parkedKeys: true,
+  fairShares: true,
   transactions: true
 })

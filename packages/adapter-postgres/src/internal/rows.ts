@@ -34,11 +34,12 @@ export const published = (
 ): ReadonlyArray<string | Buffer> => {
   const numbers = new Map([...queues.keys()].map((name, index) => [name, index + 1]))
   let end = 1
-  const messages = rows.map(({ body, delay, headers, metadata, place, queue }) => {
+  const messages = rows.map(({ body, delay, fairBy, headers, metadata, place, queue }) => {
     const start = end
     end += body.length
     const { key, position, queue: lane } = place ?? {}
-    return { target: numbers.get(queue), delay, metadata, headers, start, size: body.length, key, lane, position }
+    const columns = { delay, metadata, headers, key, lane, position, fair_by: fairBy }
+    return { target: numbers.get(queue), start, size: body.length, ...columns }
   })
   return [JSON.stringify([...queues].map(([name, may]) => ({ name, may }))), JSON.stringify(messages), bodiesOf(rows)]
 }

@@ -4,11 +4,13 @@
  *
  * - Times are epoch milliseconds of the server, so the clocks of the clients do not matter.
  * - No statement waits for a row that another transaction has locked: that transaction may belong to a program, and stay open.
+ * - Free messages with and without `fair_by` are in separate indices, so a queue without it pays nothing.
  * - Rows to change are found by `seq = ANY(ARRAY(…))`, for which the planner always uses the primary key.
  */
 import { SqlMessage } from "@requeue/kit"
 import { quoted } from "../PostgresSchema.ts"
 import { blockedOf, lockOf, others as othersOf, settles, someBlocked } from "./connect/order.ts"
+import { anyToken } from "./connect/token.ts"
 
 /** The time of the statement, with fractions. */
 const exact = "(extract(epoch FROM statement_timestamp()) * 1000)"
@@ -25,13 +27,10 @@ const unsynced = "(SELECT set_config('synchronous_commit', 'off', true))"
 const synced =
   "(SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off')"
 
-/** Random tokens are less than this. */
-export const maxToken = 2_000_000_000
+const columns = `${SqlMessage.columns}, ${SqlMessage.lanes}, fair_by`
 
-/** A token that no earlier delivery had, even if a restored backup or a standby lost that delivery's row and reused its number. */
-const anyToken = `floor(random() * ${maxToken})::integer`
-
-const columns = `${SqlMessage.columns}, ${SqlMessage.lanes}`
+/** Conditions of free messages with and without `fair_by`, which have separate indices. */
+const [unshared, shared] = ["leased = 0 AND fair_by IS NULL", "leased = 0 AND fair_by IS NOT NULL"]
 
 export type Statements = ReturnType<typeof make>
 
@@ -43,6 +42,8 @@ export const make = (schema: string) => {
   const queue = `${name}.queue`
   const version = `${name}.version`
   const counted = (where: string): string => `(SELECT count(*) FROM ${message} WHERE queue = $1 AND ${where})`
+  const countedFree = (where: string): string =>
+    `${counted(`${unshared} AND ${where}`)} + ${counted(`${shared} AND ${where}`)}`
   const created = (names: string): string =>
     `INSERT INTO ${queue} (name) SELECT name FROM ${names} ON CONFLICT DO NOTHING`
 
@@ -57,14 +58,15 @@ export const make = (schema: string) => {
           LEFT JOIN ${queue} q ON q.name = t.name
       ), made AS (${created("target WHERE may AND NOT present")}),
       added AS (
-        INSERT INTO ${message} (queue, at, metadata, headers, body, key, lane, position, leased)
+        INSERT INTO ${message} (queue, at, metadata, headers, body, key, lane, position, fair_by, leased)
         SELECT t.name, ${dueAfter("m.delay")}, m.metadata, m.headers, substr($3::bytea, m.start, m.size),
-          m.key, m.lane, m.position, CASE WHEN m.lane IS NULL THEN 0 ELSE ${leased} END
+          m.key, m.lane, m.position, m.fair_by, CASE WHEN m.lane IS NULL THEN 0 ELSE ${leased} END
         FROM ROWS FROM (
           json_to_recordset($2::text::json) AS (
-            target int, delay float8, metadata text, headers text, start int, size int, key text, lane text, position bigint
+            target int, delay float8, metadata text, headers text, start int, size int, key text, lane text, position bigint,
+            fair_by text
           )
-        ) WITH ORDINALITY AS m(target, delay, metadata, headers, start, size, key, lane, position, i)
+        ) WITH ORDINALITY AS m(target, delay, metadata, headers, start, size, key, lane, position, fair_by, i)
           JOIN target t ON t.i = m.target WHERE t.may OR t.present ORDER BY m.i
         RETURNING queue, at
       )
@@ -101,38 +103,74 @@ export const make = (schema: string) => {
   /** The next message of the key is due now. */
   const deleted = `DELETE FROM ${message} WHERE ${areHeld} RETURNING seq, ${now} AS at`
 
-  /** Returns the messages that were due, in order. One that was not leased has no token. */
-  const claim = (token: string, more = ""): string => `
-      WITH due AS MATERIALIZED (
-        SELECT seq, at, token, key, lane, position FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
+  /** The first due messages of those in one index. */
+  const dueOf = (free: string): string => `(
+        SELECT seq, at, token, key, lane, position, fair_by FROM ${message}
+        WHERE queue = $1 AND ${free} AND at <= ${now} AND (at, seq) > ($2::bigint, $3::bigint)
         ORDER BY at, seq LIMIT $4 FOR UPDATE SKIP LOCKED
-      ), taken AS (
+      )`
+  /** Returns the messages that were due, in order. One that was not leased has no token. */
+  const claim = (due: string, token: string, more = ""): string => `
+      WITH ${due}, taken AS (
         UPDATE ${message} SET leased = ceil(${exact} + $5)::bigint, token = ${token}, deliveries = deliveries + $6::int
         WHERE seq = ANY(ARRAY(SELECT seq FROM due WHERE lane IS NULL UNION ALL
           SELECT ${name}.admit(array_agg(seq)) FROM due WHERE lane IS NOT NULL HAVING count(*) > 0))
         RETURNING seq, token, deliveries, metadata, headers, body
       )
-      SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, ${unsynced}${more}
+      SELECT d.seq, t.token, t.deliveries, d.at, t.metadata, t.headers, t.body, d.key, d.lane, d.position, d.fair_by, ${unsynced}${more}
       FROM due d LEFT JOIN taken t ON t.seq = d.seq ORDER BY d.at, d.seq`
+  /** The time of the next delayed message of those in one index. */
+  const nextOf = (free: string): string =>
+    `(SELECT at FROM ${message} WHERE queue = $1 AND ${free} AND at > ${now} ORDER BY at, seq LIMIT 1)`
+  /** Whether a queue has shares. The server keeps the plan of a function. */
+  const hasShares = `${name}.has_shares($1)`
+  /** $1 queue. Returns in how many milliseconds its next delayed message is due, whether it exists, and whether it has shares. */
+  const next = (at: string, more: string): string =>
+    `SELECT ${at} - ${now}, EXISTS (SELECT FROM ${queue} WHERE name = $1), ${more}`
+  /** Some of the messages in one index, for a purge that has others already. */
+  const someOf = (free: string, others: string): string =>
+    `SELECT seq FROM ${message} WHERE queue = $1 AND ${free} LIMIT $2::bigint - (SELECT count(*) FROM ${others})
+        FOR UPDATE SKIP LOCKED`
+  /** Free messages of a queue. */
+  const all = (columns: string, where: string): string => {
+    const of = (free: string): string => `SELECT ${columns} FROM ${message} WHERE queue = $1 AND ${free} AND ${where}`
+    return `${of(unshared)} UNION ALL ${of(shared)}`
+  }
 
   return {
     publish: publish(synced, "-1"),
     /** In a program's transaction. */
     publishWithin: publish("NULL", "0"),
-    /** $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a delivery. */
-    claim: claim(anyToken),
-    /** Like `claim`, with the token $7 for all messages, and how many messages each of them holds up. */
-    claimAs: claim("$7::int", `, CASE WHEN d.lane IS NOT NULL THEN ${othersOf(message, "d.lane", "d.key")} END`),
+    /**
+     * Claims messages without `fair_by`: $1 queue, $2 and $3 the position after which to begin, $4 limit, $5 lease, $6 whether that is a
+     * delivery.
+     */
+    claim: claim(`due AS MATERIALIZED ${dueOf(unshared)}`, anyToken),
+    /** Claims any messages: like `claim`, with the token $7 for all, and how many messages each of them holds up. */
+    claimAs: claim(
+      `one AS MATERIALIZED ${dueOf(unshared)}, other AS MATERIALIZED ${dueOf(shared)},
+      due AS MATERIALIZED (SELECT * FROM (TABLE one UNION ALL TABLE other) either ORDER BY at, seq LIMIT $4)`,
+      "$7::int",
+      `, CASE WHEN d.lane IS NOT NULL THEN ${othersOf(message, "d.lane", "d.key")} END`
+    ),
+    /**
+     * Claims messages of shares in turn: $1 queue, $2 the last share, $3 where the round began, $4 limit, $5 lease, $6 to $8 limits. The last
+     * row has no message.
+     */
+    turn: `
+      SELECT *, ${unsynced} FROM ${name}.turn($1, $2, $3, $4::int, $5, $6::int, $7::int, $8) ORDER BY at, seq`,
     /** $1 queue, $2 token of a claim that counted no delivery. Returns its messages to the queue, and when they were due. */
     unclaim: `
       WITH claimed AS MATERIALIZED (
         SELECT seq FROM ${message} WHERE queue = $1 AND leased > 0 AND token = $2 FOR UPDATE SKIP LOCKED
       )
       UPDATE ${message} SET leased = 0 WHERE seq = ANY(ARRAY(SELECT seq FROM claimed)) RETURNING at, ${unsynced}`,
-    /** $1 queue. Returns in how many milliseconds its next delayed message is due, and whether it exists. */
-    next: `
-      SELECT (SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now} ORDER BY at, seq LIMIT 1),
-        EXISTS (SELECT FROM ${queue} WHERE name = $1)`,
+    /** $1 queue. */
+    hasShares: `SELECT ${hasShares}`,
+    /** Of the messages without `fair_by`. */
+    next: next(nextOf(unshared), hasShares),
+    /** Of all messages. */
+    nextTurn: next(`least(${nextOf(unshared)}, ${nextOf(shared)})`, "true"),
     /** Ends up to $1 leases that are over. Returns the queues, and when their messages were due. */
     expire: `
       WITH over AS MATERIALIZED (
@@ -185,27 +223,22 @@ export const make = (schema: string) => {
     /** $1 names. Returns the names of existing queues. */
     exist: `SELECT name FROM ${queue} WHERE name = ANY($1::text[])`,
     names: `SELECT name FROM ${queue} ORDER BY name`,
-    /** $1 queue. A lease that is over makes its message ready. Five index scans, because the table holds all queues. */
+    /** $1 queue. A lease that is over makes its message ready. An index scan for each, because the table holds all queues. */
     count: `
-      SELECT ${counted(`leased = 0 AND at <= ${now}`)} + ${counted(`leased > 0 AND leased <= ${now}`)},
-        ${counted(`leased > 0 AND leased > ${now}`)}, ${counted(`leased = 0 AND at > ${now}`)},
+      SELECT ${countedFree(`at <= ${now}`)} + ${counted(`leased > 0 AND leased <= ${now}`)},
+        ${counted(`leased > 0 AND leased > ${now}`)}, ${countedFree(`at > ${now}`)},
         EXISTS (SELECT FROM ${queue} WHERE name = $1), ${blockedOf(message, "$1")}`,
     /** $1 queue. Returns in how many milliseconds each delayed message is due. */
-    delays: `SELECT at - ${now} FROM ${message} WHERE queue = $1 AND leased = 0 AND at > ${now}`,
+    delays: all(`at - ${now}`, `at > ${now}`),
     /** $1 queue. */
-    oldest: `SELECT ${columns} FROM ${message} WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq LIMIT 1`,
+    oldest: `${all(columns, `at <= ${now}`)} ORDER BY at, seq LIMIT 1`,
     /** $1 queue, $2 limit. First the blocked messages: a removal frees others. Returns the lanes. */
     purge: `
       WITH waiting AS MATERIALIZED (${someBlocked(message, "$1", "$2::bigint")}),
-      batch AS MATERIALIZED (
-        SELECT seq FROM ${message} WHERE queue = $1 AND leased = 0 LIMIT $2::bigint - (SELECT count(*) FROM waiting)
-        FOR UPDATE SKIP LOCKED
-      )
-      DELETE FROM ${message} WHERE seq = ANY(ARRAY(SELECT seq FROM waiting UNION ALL SELECT seq FROM batch)) RETURNING seq, lane`,
+      batch AS MATERIALIZED (${someOf(unshared, "waiting")}), sharing AS MATERIALIZED (${someOf(shared, "(TABLE waiting UNION ALL TABLE batch) others")})
+      DELETE FROM ${message} WHERE seq = ANY(ARRAY(TABLE waiting UNION ALL TABLE batch UNION ALL TABLE sharing)) RETURNING seq, lane`,
     /** $1 queue, $2 and $3 the position after which to begin, $4 limit. */
-    delayed: `
-      SELECT ${columns} FROM ${message}
-      WHERE queue = $1 AND leased = 0 AND at > ${now} AND (at, seq) > ($2::bigint, $3::bigint) ORDER BY at, seq LIMIT $4`,
+    delayed: `${all(columns, `at > ${now} AND (at, seq) > ($2::bigint, $3::bigint)`)} ORDER BY at, seq LIMIT $4`,
     /** $1 and $2 handles. */
     removeDelayed: settle(
       `changed AS (DELETE FROM ${message} WHERE ${areHeld} AND leased = 0 AND at > ${now} RETURNING seq, at)`,

@@ -63,7 +63,7 @@ export const layer = (server: Server, options: PostgresOptions.Options = {}) =>
         sql(async (own) => {
           const { rows } = await own.query<Array<unknown>>(
             query(
-              `SELECT seq, token, deliveries + 1, at, metadata, headers, body, key, lane, position FROM ${schema}.message
+              `SELECT seq, token, deliveries + 1, at, metadata, headers, body, key, lane, position, fair_by FROM ${schema}.message
                WHERE queue = $1 AND leased = 0 AND at <= ${now} ORDER BY at, seq`,
               [queue]
             ) as never // The types of pg lack parsers without a format.

@@ -123,7 +123,7 @@ describe("the schema", () => {
     await admin.query(`UPDATE ${schema}.version SET version = 99`)
     const { isMisconfigured, message, reason } = await errorOf(open({ schema }))
     assert.deepStrictEqual([reason, isMisconfigured], ["ConnectionFailed", true])
-    assert.match(message, /version 99 .* supports 3.*Install the version/)
+    assert.match(message, /version 99 .* supports 4.*Install the version/)
   })
 
   test("of an older adapter is not migrated with create: false", async () => {
@@ -132,7 +132,7 @@ describe("the schema", () => {
     await admin.query(`UPDATE ${schema}.version SET version = 0`)
     const { isMisconfigured, message } = await errorOf(open({ schema, create: false }))
     assert.isTrue(isMisconfigured)
-    assert.match(message, /has version 0 .* needs 3\. Run requeue create/)
+    assert.match(message, /has version 0 .* needs 4\. Run requeue create/)
   })
 
   test("of version 2 is migrated with its messages, which then have keys too", async () => {

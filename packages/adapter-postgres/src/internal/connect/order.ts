@@ -16,14 +16,17 @@
 /** The lock of a lane and key. */
 export const lockOf = (lane: string, key: string): string => `hashtextextended(${lane} || E'\\x01' || ${key}, 0)`
 
-/** Whether the transaction got the lock of a lane and key. */
-const got = (
-  lock: "pg_try_advisory_xact_lock" | "pg_try_advisory_xact_lock_shared",
-  lane: string,
-  key: string
-): string => `current_setting('transaction_isolation') = 'read committed' AND ${lock}(${lockOf(lane, key)})`
+/** Whether the transaction got a lock, and sees what the last holder has done. */
+export const got = (
+  lock: string,
+  how: "pg_try_advisory_xact_lock" | "pg_try_advisory_xact_lock_shared" = "pg_try_advisory_xact_lock"
+): string => `current_setting('transaction_isolation') = 'read committed' AND ${how}(${lock})`
 
-const isAlone = (lane: string, key: string): string => got("pg_try_advisory_xact_lock", lane, key)
+const isAlone = (lane: string, key: string): string => got(lockOf(lane, key))
+
+/** Defines a function. The server keeps the plans that it made for an empty table, so none may scan the table. */
+export const define = (schema: string, head: string, body: string, settings = ""): string =>
+  `CREATE FUNCTION ${schema}.${head} LANGUAGE plpgsql SET enable_seqscan = off${settings} AS $$\n${body}\n$$;`
 
 /** As in the index. */
 const isBlocked = (row: string): string => `least(${row}.leased, 0) = -1`
@@ -35,11 +38,7 @@ const [blocked, unblocked, place] = [isBlocked("message"), isUnblocked("message"
 const setting = "requeue.settles"
 export const settles = `set_config('${setting}', current_setting('transaction_isolation'), true)`
 
-/**
- * The functions and triggers of the schema. They never scan the table: the server keeps the plans that it made for an empty one.
- *
- * Long, because it is a list.
- */
+/** The functions and triggers of the schema. Long, because it is a list. */
 export const order = (schema: string): string => {
   const message = `${schema}.message`
   /** Whether a message `c` must wait for another, and how many others are not blocked. */
@@ -48,8 +47,6 @@ export const order = (schema: string): string => {
       OR (c.token = 0 AND EXISTS (SELECT FROM ${message} b
         WHERE b.lane = c.lane AND b.key = c.key AND ${isBlocked("b")} AND (${placeOf("b")}) < (${placeOf("c")}))) AS is_later
     FROM ${message} o WHERE o.lane = c.lane AND o.key = c.key AND ${isUnblocked("o")} AND o.seq <> c.seq) o`
-  const define = (head: string, body: string): string =>
-    `CREATE FUNCTION ${schema}.${head} LANGUAGE plpgsql SET enable_seqscan = off AS $$\n${body}\n$$;`
   const trigger = (name: string, event: string, condition: string, call: string): string =>
     `CREATE TRIGGER ${name} ${event} ON ${message} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${schema}.${call}();`
   const wasFirst = `OLD.lane IS NOT NULL AND OLD.leased <> -1
@@ -57,6 +54,7 @@ export const order = (schema: string): string => {
   return [
     // Frees the next message of each key of which all are blocked. It does not wait for a row that is being removed.
     define(
+      schema,
       "advance(lanes text[], keys text[]) RETURNS void",
       `DECLARE
   advanced integer;
@@ -76,6 +74,7 @@ BEGIN
 END`
     ),
     define(
+      schema,
       "enter() RETURNS trigger",
       `BEGIN
   IF NEW.lane IS NULL AND NEW.metadata IS NULL THEN
@@ -83,7 +82,7 @@ END`
   END IF;
   IF NEW.leased = -1 THEN
     NEW.leased := 0;
-    IF ${got("pg_try_advisory_xact_lock_shared", "NEW.lane", "NEW.key")} THEN
+    IF ${got(lockOf("NEW.lane", "NEW.key"), "pg_try_advisory_xact_lock_shared")} THEN
       NEW.leased := CASE WHEN EXISTS (SELECT FROM ${message} WHERE lane = NEW.lane AND key = NEW.key) THEN -1 ELSE 0 END;
     END IF;
   END IF;
@@ -91,6 +90,7 @@ END`
 END`
     ),
     define(
+      schema,
       "leave() RETURNS trigger",
       `BEGIN
   IF ${isAlone("OLD.lane", "OLD.key")} THEN
@@ -105,6 +105,7 @@ END`
     // is not if an earlier one is blocked: there is a vacancy. Another claim may have locked the others. Transactions may have sent any
     // number of messages of a key: those after the first are blocked together, some at a time.
     define(
+      schema,
       "admit(messages bigint[]) RETURNS SETOF bigint",
       `DECLARE
   m record;
@@ -134,6 +135,7 @@ END`
     ),
     // Fills vacancies, and returns their lanes. Not too many, because the server has a limited number of locks.
     define(
+      schema,
       "fill() RETURNS SETOF text",
       `DECLARE
   v record;

@@ -1,10 +1,9 @@
 /** A consumer: leases messages while it has credit, and sleeps until more may be ready. MUST 5 and 8. */
 import type { Broker, BrokerError, Delivery, Timers } from "@requeue/core/port"
-import { SqlMessage } from "@requeue/kit"
+import type { SqlMessage } from "@requeue/kit"
 import * as Pace from "../connect/pace.ts"
 import type { Store } from "../connect/store.ts"
-import * as Cursor from "./cursor.ts"
-import { isLeased } from "../rows.ts"
+import * as Claims from "./claims.ts"
 import { deliver, type Receipt } from "./receipt.ts"
 
 /** Maximum number of messages in one claim. */
@@ -20,25 +19,19 @@ export interface Consumer {
   readonly close: (done: () => void) => void
 }
 
-interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery"> {
+interface Options extends Pick<Broker.SubscribeOptions, "queue" | "onDelivery" | "shareLimits"> {
   readonly store: Store
   /** Called when an attempt to lease messages has failed, or has succeeded. */
   readonly onOutcome: (error: BrokerError.BrokerError | undefined) => void
 }
 
-interface Leased {
-  readonly rows: ReadonlyArray<SqlMessage.Row>
-  /** Whether more may be ready. */
-  readonly isFull: boolean
-}
-
-const none: Leased = { rows: [], isFull: false }
+const none: Claims.Claimed = { rows: [], hasMore: false }
 
 // Long, because its functions share the credit.
-export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer => {
-  const { gather, lanes, onWake, settings, statements, timers } = store
+export const make = ({ onDelivery, onOutcome, queue, shareLimits, store }: Options): Consumer => {
+  const { gather, lanes, onWake, settings, timers } = store
   const held = new Set<Receipt>()
-  const cursor = Cursor.make()
+  const claims = Claims.make({ queue, shareLimits, store })
   let limit = 0
   let isOpen = true
   let onClosed = (): void => undefined
@@ -53,23 +46,12 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   const wanted = (): number => Math.min(maxClaim, limit - held.size)
 
   /** The credit counts when the statement begins: settlements that end together free theirs one by one. */
-  const lease = gather<void, Leased>(lanes.claim, 0, async (session) => {
+  const lease = gather<void, Claims.Claimed>(lanes.claim, 0, async (session) => {
     const size = wanted()
-    if (size <= 0) return [none]
-    const { at, seq } = cursor.start(timers.now())
-    const due = (await session.query(statements.claim, [queue, at, seq, size, settings.lease, 1])).map(
-      SqlMessage.fromColumns
-    )
-    cursor.claimed(due.at(-1), timers.now())
-    return [{ rows: due.filter(isLeased), isFull: due.length === size }]
+    return [size <= 0 ? none : await claims.claim(session, size)]
   })
 
-  /** Returns in how many milliseconds the next message is due. A queue that was deleted is created again. */
-  const next = gather<void, number>(lanes.claim, 0, async (session) => {
-    const [row] = await session.query(statements.next, [queue])
-    if (row?.[1] !== true) await session.query(statements.declare, [[queue]])
-    return [Number(row?.[0] ?? Number.POSITIVE_INFINITY)]
-  })
+  const next = gather<void, number>(lanes.claim, 0, async (session) => [await claims.next(session)])
 
   /** Frees the credit of deliveries whose leases have ended: another consumer may have the messages. */
   const forgetLost = (time: number): void => {
@@ -114,7 +96,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
     if (wanted() <= 0) return sleep(Number.POSITIVE_INFINITY)
     isClaiming = true
     isStale = false
-    lease(undefined, 1, { operation: "receive", queue }, (error, { isFull, rows } = none) => {
+    lease(undefined, 1, { operation: "receive", queue }, (error, { hasMore, rows } = none) => {
       isClaiming = false
       onOutcome(error)
       accept(rows, began + settings.lease)
@@ -122,7 +104,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
       if (error !== undefined) return sleep(Number.POSITIVE_INFINITY)
       // Without credit, the end of a lease frees some.
       sleep(Number.POSITIVE_INFINITY)
-      if (isFull || isStale) return wake()
+      if (hasMore || isStale) return wake()
       isClaiming = true
       next(undefined, 1, { operation: "receive", queue }, (_, due = Number.POSITIVE_INFINITY) => {
         isClaiming = false
@@ -134,7 +116,7 @@ export const make = ({ onDelivery, onOutcome, queue, store }: Options): Consumer
   }
 
   const unlisten = onWake(queue, (from) => {
-    cursor.lower(from)
+    claims.lower(from)
     wake()
   })
 

@@ -29,7 +29,7 @@ const giveBack = ({ held }: Consumer.Consumer, queue: string, { wake }: Store, c
 
 /** Delivers until the scope closes, which returns all unsettled messages. */
 export const subscribe = (
-  { deadLetterQueues, onDelivery, queue }: Broker.SubscribeOptions,
+  { deadLetterQueues, onDelivery, queue, shareLimits }: Broker.SubscribeOptions,
   store: Store,
   changes: Changes
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
@@ -43,7 +43,7 @@ export const subscribe = (
       else if (trouble.current() !== undefined) run(trouble.over)
     }
     const consumer = yield* Effect.acquireRelease(
-      Effect.sync(() => Consumer.make({ queue, store, onDelivery, onOutcome })),
+      Effect.sync(() => Consumer.make({ queue, shareLimits, store, onDelivery, onOutcome })),
       (made) =>
         Effect.andThen(
           Effect.callback<void>((resume) => made.close(() => resume(Effect.void))),

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Session } from "../client.ts"
 import type { Store } from "../connect/store.ts"
+import { maxToken } from "../connect/token.ts"
 import { isLeased } from "../rows.ts"
-import { maxToken } from "../statements.ts"
 
 /** Claims up to `limit` messages. `isWhole`: no other message is ready. */
 type Claim = (
