@@ -9,13 +9,14 @@ import { requeue } from "./requeue.ts"
 it("requeue send gives a message its key and its fairBy", async () => {
   const cwd = await mkdtemp(join(tmpdir(), "requeue-cli-"))
   onTestFinished(() => rm(cwd, { recursive: true }))
+  const file = join(cwd, "queue.db")
   const send = (...args: ReadonlyArray<string>) =>
-    requeue(["send", "--url", "sqlite:queue.db", "-q", "jobs", "{}", ...args], { cwd })
+    requeue(["send", "--url", `sqlite:${file}`, "-q", "jobs", "{}", ...args], { cwd })
   for (const args of [[], ["--key", "k", "--fair-by", "tenant"]]) {
     const { code, stderr } = await send(...args)
     assert.strictEqual(code, 0, stderr)
   }
-  const db = new DatabaseSync(join(cwd, "queue.db"))
+  const db = new DatabaseSync(file)
   onTestFinished(() => db.close())
   const rows = db.prepare("SELECT key, fair_by FROM requeue_message ORDER BY seq").all()
   assert.deepStrictEqual(
@@ -26,6 +27,6 @@ it("requeue send gives a message its key and its fairBy", async () => {
     ]
   )
   const { code, stderr } = await send("--fair-by", "")
-  assert.strictEqual(code, 1)
+  assert.strictEqual(code, 2)
   assert.include(stderr, "fairBy must have 1 to 200 characters, got 0")
 })
