@@ -26,7 +26,7 @@ it("requeue send gives a message its key and its fairBy", async () => {
       { key: "k", fair_by: "tenant" }
     ]
   )
-  const { code, stderr } = await send("--fair-by", "")
+  const { code, stderr } = await send("--fair-by", "x".repeat(201))
   assert.strictEqual(code, 2)
-  assert.include(stderr, "fairBy must have 1 to 200 characters, got 0")
+  assert.include(stderr, "fairBy: must have 1 to 200 characters, got 201")
 })
