@@ -53,6 +53,8 @@ interface Faults {
   isOver: (delivery: Delivery) => boolean
   /** Milliseconds until a settlement is answered. */
   latency: number
+  /** Milliseconds until an extension is answered. */
+  extendLatency: number
   identify: (delivery: Delivery) => string | undefined
   copiesRetries: boolean
   /** What an ack in a transaction does, with the capability `transactions`. */
@@ -73,6 +75,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     settle: () => undefined,
     isOver: () => false,
     latency: 0,
+    extendLatency: 0,
     // Each receipt of a test is a copy's own.
     identify: ({ receipt }) => receipt as string,
     copiesRetries: false,
@@ -107,12 +110,19 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
             const settled = Effect.sync(() => settle(requests))
             return latency > 0 ? Effect.andThen(Effect.sleep(latency), settled) : settled
           },
-          extend: (deliveries) =>
-            Effect.sync(() => {
-              log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+          extend: (deliveries) => {
+            log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+            const { extendLatency } = faults
+            const extended = Effect.sync(() => {
               const over = deliveries.filter((each) => faults.isOver(each))
-              return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "lost" }))
-            }),
+              return over.map((each) => ({
+                delivery: each,
+                error: errorOf("extend", "LeaseLost"),
+                fate: "lost" as const
+              }))
+            })
+            return extendLatency > 0 ? Effect.andThen(Effect.sleep(extendLatency), extended) : extended
+          },
           ackWithin:
             capabilities.transactions === true
               ? (transaction, deliveries) => {

@@ -4,6 +4,7 @@ import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
 import type { Delivery } from "../../src/message/Delivery.ts"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as Scripted from "../scripted.ts"
@@ -113,6 +114,31 @@ describe("a lost lease", () => {
       const credit = broker.take().at(-1)
       yield* consumer.drain(0)
       assert.strictEqual(credit, `credit ${full - 1}`)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("leases that may have ended, as in a process that was suspended", () => {
+  it.effect("no handler begins until the broker has answered which of them last", () => {
+    const broker = Scripted.make({ lease: { duration: 3000, max: 10_000 } })
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      const end = yield* Deferred.make<void>()
+      const run = ({ id }: { readonly id: string }) => {
+        runs.push(id)
+        return id === "running" ? Deferred.await(end) : Effect.void
+      }
+      yield* Consumer.start("q", { prefetch: 2, drainTimeout: 0 }, run)
+      for (const id of ["running", "lost", "kept"]) broker.deliver(id)
+      broker.faults.isOver = isOf("lost")
+      broker.faults.extendLatency = 5000
+      yield* TestClock.adjust(4000)
+      yield* Deferred.succeed(end, undefined)
+      yield* TestClock.adjust(1999)
+      const before = [...runs]
+      broker.faults.extendLatency = 0
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([before, runs], [["running"], ["running", "kept"]])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

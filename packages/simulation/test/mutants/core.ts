@@ -390,8 +390,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "settlements that wait for an extension are not sent after it",
     file: consume("settler"),
-    from: "options.onExtended()\n        flush()",
-    to: "options.onExtended()"
+    from: "undefined : began)\n        flush()",
+    to: "undefined : began)"
   },
   {
     name: "the timer of settlements that gather is set once",

@@ -91,6 +91,8 @@ export interface Dependencies
   readonly progress: { readonly moved: (now: number) => void }
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
+  /** Called when the broker has answered an extension of all leases that began at this time. */
+  readonly onExtended: (began: number) => void
 }
 
 /** A rejection is an answer, so the broker works. A lost delivery is no evidence either way. */
@@ -177,7 +179,10 @@ class InFlight implements Deliveries {
         flow.update()
         progress.moved(timers.now())
       },
-      onExtended: flow.update
+      onExtended: (began) => {
+        flow.update()
+        if (began !== undefined) dependencies.onExtended(began)
+      }
     })
   }
 

@@ -12,7 +12,6 @@ import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
-import type { Timers } from "../../runtime/Timers.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import * as Arrival from "./arrival.ts"
 import * as Batcher from "./batcher.ts"
@@ -21,6 +20,7 @@ import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
+import * as Leases from "./leases.ts"
 import type { Limiter } from "./limiter.ts"
 import type * as Runs from "./runs.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
@@ -166,19 +166,28 @@ export const make = (options: Options): Engine => {
     },
     onEnded: groups.ended,
     onReplaced: groups.replaced,
-    onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
+    onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max })),
+    onExtended: (began) => leases?.extended(began)
   })
+  const { lease } = capabilities
+  const leases =
+    lease &&
+    Leases.make({
+      duration: lease.duration,
+      timers,
+      extend: deliveries.extendLeases,
+      onLast: () => scheduler.pump()
+    })
   const shared = { ...options, longest, batcher, deliveries, flow, groups, progress, jobTime }
   const scheduler = Scheduler.make({
     ...shared,
+    leases,
     onWrongHandler: fail
   })
   const { suspects } = scheduler
   const arrival = Arrival.make({ ...shared, suspects, onJoined: gathering(options, scheduler.pump) })
   const parts: Flow.Parts = { deliveries, batcher, groups, arrival, suspects }
   flow.connect(parts)
-
-  if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
 
   return {
     onDelivery: arrival.onDelivery,
@@ -218,12 +227,4 @@ const gathering = ({ batch, yieldThen }: Pick<Options, "batch" | "yieldThen">, p
       pump()
     })
   }
-}
-
-/** Extends all leases three times per `duration` (milliseconds), so two extensions may fail. */
-const keepLeases = (duration: number, timers: Timers, extend: () => void): void => {
-  timers.after(duration / 3, () => {
-    extend()
-    keepLeases(duration, timers, extend)
-  })
 }

@@ -10,6 +10,7 @@ import type { Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
+import type { Leases } from "./leases.ts"
 import * as Runs from "./runs.ts"
 
 export interface Scheduler extends Pick<Runs.Runs, "interrupt" | "running"> {
@@ -28,6 +29,8 @@ export interface Dependencies
   readonly deliveries: Deliveries
   readonly flow: Flow
   readonly groups: Pick<Groups, "begun">
+  /** The leases of the deliveries; `undefined` if the broker has none. */
+  readonly leases?: Pick<Leases, "last"> | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
   /** A running rate limit; `undefined` without one. */
@@ -35,7 +38,8 @@ export interface Dependencies
 }
 
 export const make = (dependencies: Dependencies): Scheduler => {
-  const { batcher, concurrency, deliveries, flow, groups, jobTime, limiter, progress, single, yieldThen } = dependencies
+  const { batcher, concurrency, deliveries, flow, groups, jobTime, leases, limiter, progress, single, yieldThen } =
+    dependencies
   const yieldBudget = new YieldBudget()
   const suspects = new Suspects(dependencies, () => pump())
   const runs = Runs.make(dependencies, () => yieldBudget.failed())
@@ -49,7 +53,8 @@ export const make = (dependencies: Dependencies): Scheduler => {
     !suspects.isAlone &&
     batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
     (limiter === undefined || limiter.room() > 0) &&
-    flow.mayStart()
+    flow.mayStart() &&
+    (leases === undefined || leases.last())
 
   const pump = (): void => {
     if (isPumping) return

@@ -53,8 +53,11 @@ export interface Callbacks {
   readonly onSending: (items: ReadonlyArray<Item>) => void
   /** Called once per call to the broker, after `onSettled` or `onFailed` of all its items. `hasSettled`: whether any succeeded. */
   readonly onAnswered: (hasSettled: boolean) => void
-  /** Called once per extension, after `onLeaseLost` of its lost items. */
-  readonly onExtended: () => void
+  /**
+   * Called once per extension, after `onLeaseLost` of its lost items. `began`: when the broker was asked; `undefined` if it has not
+   * answered.
+   */
+  readonly onExtended: (began: number | undefined) => void
 }
 
 /** Long, because settling and extending both need the queued settlements and the calls under way. */
@@ -117,8 +120,10 @@ export const make = (options: Options & Callbacks): Settler => {
     flush,
     flushSoon: batch > 1 && wait > 0 ? () => {} : EventLoop.atEndOfJob(flush),
     extend: (items) => {
+      if (extending !== undefined) return
+      const began = timers.now()
       const unsettled = [...items].filter((item) => !isSettled(item) && !item.history.isLost)
-      if (extending !== undefined || unsettled.length === 0) return
+      if (unsettled.length === 0) return options.onExtended(began)
       extending = new Set(unsettled)
       const asked = unsettled.map(({ delivery }) => ({ delivery }))
       const extended = attempt(() => outlet.subscription!.extend(asked.map(({ delivery }) => delivery)))
@@ -131,7 +136,7 @@ export const make = (options: Options & Callbacks): Settler => {
           const item = found.get(failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
-        options.onExtended()
+        options.onExtended(failed.length === asked.length && failed.every(isUnanswered) ? undefined : began)
         flush()
       })
     },
@@ -140,6 +145,8 @@ export const make = (options: Options & Callbacks): Settler => {
 }
 
 const none: ReadonlySet<Item> = new Set()
+
+const isUnanswered = ({ fate }: SettleFailure): boolean => fate === "transient" || fate === "unknown"
 
 /** Returns the items that must wait for an extension: of their own leases, or of an earlier message of their group. */
 const waitingFor = (pending: ReadonlyArray<Item>, extending: ReadonlySet<Item>): ReadonlySet<Item> => {
