@@ -91,6 +91,19 @@ describe("books", () => {
     const forget = (story: Story.Story) => story.gone(story.send(1), 1, "forgotten")
     expect(broken(forget)).toEqual(["books"])
     expect(broken(forget, Story.scenario({ kind: "nsq" }))).toEqual([])
+    const expire = (wait: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.gone(copy, 1, "backstop", delivery)
+      const letter = story.store(1, { queue: "undelivered", native: true })
+      story.wait(wait)
+      story.gone(letter, 1, "forgotten")
+    }
+    const policy = Story.scenario({
+      rabbitmq: { version: "4.3.6", queueType: "quorum", topology: "auto", policyTtl: 20_000 }
+    })
+    expect(broken(expire(20_000), policy)).toEqual([])
+    expect(broken(expire(19_999), policy)).toEqual(["books"])
+    expect(broken(expire(20_000))).toEqual(["books"])
     const purge = (isWanted: boolean) => (story: Story.Story) => {
       const copy = story.send(1)
       if (isWanted) story.say({ _tag: "Operates", operation: 1, what: "Purge" })

@@ -29,7 +29,9 @@ export const wayFrom = (vhost: Vhost, queue: string, { properties, routingKeys, 
   let delay = 0
   for (const seen = new Set<string>(); !isHome(at) && !seen.has(at); ) {
     seen.add(at)
-    const { deadLetterExchange = "", deadLetterRoutingKey, ttl } = vhost.settingsOf(vhost.queues.get(at)!.declaration)
+    const { deadLetterExchange, deadLetterRoutingKey, ttl } = vhost.settingsOf(vhost.queues.get(at)!.declaration)
+    // It passes nothing on.
+    if (deadLetterExchange === undefined) break
     const wait = Math.min(ttl, own)
     // A consumer takes messages from a queue without a TTL.
     if (wait < Infinity) delay += wait

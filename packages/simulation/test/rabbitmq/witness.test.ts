@@ -1,6 +1,7 @@
 /** How the facts of a simulated RabbitMQ become copies. */
 import { assert, test } from "vitest"
 import * as Generate from "../../src/Generate.ts"
+import * as Homes from "../../src/rabbitmq/Homes.ts"
 import * as Witness from "../../src/rabbitmq/Witness.ts"
 import type { Entry } from "../../src/servers/rabbitmq/Entry.ts"
 import type { Message, Publication } from "../../src/servers/rabbitmq/Message.ts"
@@ -35,15 +36,23 @@ const entryOf = (id: number): Entry => ({
   isRedelivered: false
 })
 
+const world = World.make({ ...Generate.scenario(1), processes: [], sendings: [] })
+const host = Host.ofServer(world)
+const vhost = new Vhost({ host, version: "4.0.5", name: "/", defaultQueueType: "quorum", onFact: () => {} })
+
+test("a queue without a dead-letter exchange passes nothing on, though its messages expire", () => {
+  const [home, kept] = ["work", "requeue.v1.q.undelivered"] as const
+  for (const name of [home, kept]) vhost.declareQueue(name, { durable: true, arguments: {} }, {})
+  vhost.setPolicy("operator", "short", { pattern: "^requeue", definition: { "message-ttl": 20_000 } })
+  assert.deepStrictEqual(Homes.wayFrom(vhost, kept, message), { home: kept, delay: 0 })
+})
+
 test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
-  const world = World.make({ ...Generate.scenario(1), processes: [], sendings: [] })
-  const host = Host.ofServer(world)
-  const env = { version: "4.0.5", name: "/", defaultQueueType: "quorum", onFact: () => {} } as const
   let purpose: Witness.Purpose | undefined
   const witness = Witness.make(
     world,
     host.now,
-    () => new Vhost({ host, ...env }),
+    () => vhost,
     () => purpose
   )
   const queue = "work"

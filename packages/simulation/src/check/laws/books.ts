@@ -18,6 +18,12 @@ const isUnbound = ({ processes, scenario: { rabbitmq } }: Lives, at: number): bo
   return at >= deletedAt && ![...processes.values()].some(hadTime)
 }
 
+/** Whether a policy of the server's operators has ended what the server itself had dead-lettered to a queue of the adapter. */
+const isExpired = ({ scenario, work }: Lives, { stored }: CopyLife, at: number): boolean => {
+  const { policyTtl = Infinity } = scenario.rabbitmq ?? {}
+  return stored?.entry.native === true && !work.has(stored.entry.queue) && at >= stored.entry.at + policyTtl
+}
+
 /** The error in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
   const { history, scenario } = lives
@@ -30,7 +36,7 @@ const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): 
       return undefined
     case "forgotten":
       // The law of durability.
-      if (familyOf(scenario) === "store") return undefined
+      if (familyOf(scenario) === "store" || isExpired(lives, copy, entry.at)) return undefined
       return familyOf(scenario) === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
     case "undelivered":
       return isUnbound(lives, entry.at) ? undefined : "was left undelivered; expected its queue to be bound"
