@@ -30,6 +30,8 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * - `delivery`: how many messages of a share one claim with a rate limit delivered, when, and when its window ends.
  * - `inbox`: the messages of other brokers that a transaction has done, and when.
  *
+ * The conditions of the indices differ, so the planner cannot take one of all shares or all leases for one of a share.
+ *
  * CHECK, because one number that JavaScript cannot hold would stop the consumers of its queue. COLLATE "C", because the order of
  * other collations changes with the operating system, which damages indices.
  *
@@ -77,9 +79,9 @@ ${order(schema)}`,
   ADD CONSTRAINT message_fair_by CHECK (fair_by <> '') NOT VALID;
 DROP INDEX ${schema}.message_ready;
 CREATE INDEX message_ready ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by IS NULL;
-CREATE INDEX message_shared ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by IS NOT NULL;
+CREATE INDEX message_shared ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by > '';
 CREATE INDEX message_share ON ${schema}.message (queue, fair_by, at, seq) WHERE leased = 0 AND fair_by IS NOT NULL;
-CREATE INDEX message_share_leased ON ${schema}.message (queue, fair_by) WHERE leased > 0 AND fair_by IS NOT NULL;
+CREATE INDEX message_share_leased ON ${schema}.message (queue, fair_by) WHERE least(leased, 1) = 1 AND fair_by IS NOT NULL;
 CREATE TABLE ${schema}.delivery (
   queue text COLLATE "C" NOT NULL,
   fair_by text COLLATE "C" NOT NULL,

@@ -29,8 +29,8 @@ const synced =
 
 const columns = `${SqlMessage.columns}, ${SqlMessage.lanes}, fair_by`
 
-/** Conditions of free messages with and without `fair_by`, which have separate indices. */
-const [unshared, shared] = ["leased = 0 AND fair_by IS NULL", "leased = 0 AND fair_by IS NOT NULL"]
+/** Conditions of free messages without and with `fair_by`, which have separate indices. */
+const [unshared, shared] = ["leased = 0 AND fair_by IS NULL", "leased = 0 AND fair_by > ''"]
 
 export type Statements = ReturnType<typeof make>
 

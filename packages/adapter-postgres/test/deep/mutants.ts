@@ -17,8 +17,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "orders a redriven letter by its row",
     kills: "a redriven parked letter is handled first, and then the messages that waited for it, in order",
     file: "internal/rows.ts",
-    text: "key, lane, position }",
-    replacement: "key, lane, position: undefined && position }"
+    text: "key, lane, position, fair_by",
+    replacement: "key, lane, position: undefined && position, fair_by"
   },
   {
     name: "lets a retry leave its lane",
@@ -47,6 +47,55 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "inspect/admin.ts",
     text: "blocked === 0",
     replacement: "blocked >= 0"
+  },
+  {
+    name: "does not go on to the next share",
+    kills: "the messages of each fairBy are taken in turn, and so are those without one",
+    file: "connect/shares.ts",
+    text: "      last := share;",
+    replacement: ""
+  },
+  {
+    name: "takes all from the first share of a claim",
+    kills: "a batch has messages of each fairBy that waits",
+    file: "connect/shares.ts",
+    text: "(wanted + rest - 1) / rest",
+    replacement: "wanted"
+  },
+  {
+    name: "stores no fairBy",
+    kills: "a message does not wait for those of another fairBy that were sent before",
+    file: "internal/rows.ts",
+    text: "fair_by: fairBy",
+    replacement: "fair_by: void fairBy"
+  },
+  {
+    name: "shows no letters with fairBy",
+    kills: "retries, dead letters and redriven messages keep their fairBy",
+    file: "internal/statements.ts",
+    text: "(TABLE one UNION ALL TABLE other)",
+    replacement: "(TABLE one UNION ALL SELECT * FROM other LIMIT 0)"
+  },
+  {
+    name: "counts no message of a share that is leased",
+    kills: "no more messages of a share are in handlers than the limit, over two consumers, and all are handled",
+    file: "connect/shares.ts",
+    text: "concurrency - count(*)",
+    replacement: "concurrency - 0 * count(*)"
+  },
+  {
+    name: "skips no other share after one at its limit",
+    kills: "a share at its limit holds up no other, and goes on when one of its messages has ended",
+    file: "connect/shares.ts",
+    text: "pause := least(pause, s.opens);\n    ELSE\n      open",
+    replacement: "EXIT;\n    ELSE\n      open"
+  },
+  {
+    name: "forgets deliveries before their window has ended",
+    kills: "no more messages of a share are delivered in any window than the limit allows, over two consumers",
+    file: "connect/shares.ts",
+    text: "AND at > ${exact} - span;",
+    replacement: "AND at > ${exact} - span / 2;"
   },
   {
     name: "acks by an outdated token",
@@ -180,7 +229,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "purges what a consumer has",
     kills: "a purge leaves alone what a consumer has",
     file: "internal/statements.ts",
-    text: "WHERE queue = $1 AND leased = 0 LIMIT $2",
+    text: "WHERE queue = $1 AND ${free} LIMIT $2",
     replacement: "WHERE queue = $1 LIMIT $2"
   },
   {
@@ -238,7 +287,7 @@ export const afterCrash: ReadonlyArray<Mutant.Patch> = [
   {
     name: "removes what it delivers",
     kills: "a crash loses no message that was not settled, and may repeat one that was",
-    file: "consume/consumer.ts",
+    file: "consume/claims.ts",
     text: "cursor.claimed(due.at(-1), timers.now())",
     replacement: `cursor.claimed(due.at(-1), timers.now())
       await session.query(statements.removeUnlocked, [due.map(({ seq }) => seq), due.map(({ token }) => token)])

@@ -135,7 +135,7 @@ describe("the schema", () => {
     assert.match(message, /has version 0 .* needs 4\. Run requeue create/)
   })
 
-  test("of version 2 is migrated with its messages, which then have keys too", async () => {
+  test("of version 2 is migrated with its messages, and others then have keys or fairBy", async () => {
     const schema = fresh()
     const [whole, last] = [PostgresSchema.migration(schema), PostgresSchema.migration(schema, 2)]
     await admin.query(whole.replace(last, `UPDATE "${schema}".version SET version = 2;`))
@@ -143,13 +143,15 @@ describe("the schema", () => {
     const requeue = await open({ schema })
     await requeue.sendBatch("orders", [
       { body: 2, key: "a" },
-      { body: 3, key: "a" }
+      { body: 3, key: "a" },
+      { body: 4, fairBy: "b" }
     ])
-    assert.deepStrictEqual(await requeue.counts("orders"), { ready: 2, inFlight: 0, delayed: 0, blocked: 1 })
+    assert.deepStrictEqual(await requeue.counts("orders"), { ready: 3, inFlight: 0, delayed: 0, blocked: 1 })
     const seen: Array<unknown> = []
     await requeue.consume("orders", { concurrency: 10 }, ({ body }) => void seen.push(body))
-    await until("three messages", () => seen.length === 3)
-    assert.deepStrictEqual(seen, [1, 2, 3])
+    await until("four messages", () => seen.length === 4)
+    assert.deepStrictEqual(seen.toSorted(), [1, 2, 3, 4])
+    assert.isBelow(seen.indexOf(2), seen.indexOf(3))
     await requeue.close()
   })
 
@@ -184,13 +186,19 @@ describe("a role", () => {
     const [schema, url] = [fresh(), await role("worker")]
     await admin.query(PostgresSchema.sql(schema, "worker"))
     const requeue = await open({ url, schema })
-    await requeue.sendBatch("orders", [{ body: 1, key: "a" }, { body: 2 }, { body: 3, key: "a" }])
+    await requeue.sendBatch("orders", [
+      { body: 1, key: "a" },
+      { body: 2 },
+      { body: 3, key: "a" },
+      { body: 4, fairBy: "b" }
+    ])
     const seen: Array<number> = []
-    const consumer = await requeue.consume("orders", { retry: { maxRetries: 0 } }, ({ body }) => {
+    const shareLimits = { concurrency: 1, rateLimit: { max: 1, per: 100 } }
+    const consumer = await requeue.consume("orders", { retry: { maxRetries: 0 }, shareLimits }, ({ body }) => {
       seen.push(Number(body))
       if (body === 2) throw new Error("no")
     })
-    await until("three messages", () => seen.length === 3)
+    await until("four messages", () => seen.length === 4)
     await consumer.drain()
     const [waiting, dead] = [await requeue.counts("orders"), await requeue.counts("orders.dlq")]
     assert.deepStrictEqual([waiting.ready, waiting.inFlight, dead.ready], [0, 0, 1])

@@ -43,7 +43,7 @@ export const shares = (schema: string): string => {
       schema,
       "has_shares(of_queue text) RETURNS boolean",
       `BEGIN
-  RETURN EXISTS (SELECT FROM ${message} WHERE ${free} AND fair_by IS NOT NULL);
+  RETURN EXISTS (SELECT FROM ${message} WHERE ${free} AND fair_by > '');
 END`,
       settings
     ),
@@ -59,7 +59,7 @@ END`,
   END IF;
   IF concurrency IS NOT NULL THEN
     SELECT concurrency - count(*) INTO places FROM (
-      SELECT FROM ${message} WHERE queue = of_queue AND fair_by = share AND leased > 0 LIMIT concurrency) held;
+      SELECT FROM ${message} WHERE queue = of_queue AND fair_by = share AND least(leased, 1) = 1 LIMIT concurrency) held;
   END IF;
   IF rate IS NOT NULL AND (places > 0 OR places IS NULL) THEN
     SELECT least(places, rate - coalesce(sum(messages), 0)), coalesce(min(at) - ${exact}, 0) + span
@@ -118,7 +118,7 @@ BEGIN
         SELECT array_agg(f ORDER BY CASE WHEN f > last COLLATE "C" THEN 0 WHEN f = '' THEN 1 ELSE 2 END, f COLLATE "C"), sum(n) < ${maxEarliest}
         INTO earliest, is_all FROM (
           SELECT fair_by AS f, count(*) AS n FROM (
-            SELECT fair_by FROM ${message} WHERE ${free} AND fair_by IS NOT NULL AND at <= present ORDER BY at, seq LIMIT ${maxEarliest}) e
+            SELECT fair_by FROM ${message} WHERE ${free} AND fair_by > '' AND at <= present ORDER BY at, seq LIMIT ${maxEarliest}) e
           GROUP BY fair_by UNION ALL SELECT '', 0) g;
       END IF;
       share := earliest[-probes];
