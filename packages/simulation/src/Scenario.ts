@@ -91,6 +91,8 @@ export interface Sending {
   readonly delay: number
   /** Its group in a FIFO queue, or its key in a file. Default: none. */
   readonly group?: string
+  /** Whose message it is, on brokers with fair shares. Default: no one's. */
+  readonly share?: string
   /** Bytes of one more header. Default: there is none. */
   readonly header?: number
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
@@ -170,6 +172,13 @@ export interface Version {
   readonly pull?: Pull
   /** How many runs begin in any time of `per` milliseconds. Default: no limit. */
   readonly rateLimit?: { readonly max: number; readonly per: number } | undefined
+  /** The limits of each share, over all processes. Default: none. */
+  readonly shareLimits?:
+    | {
+        readonly concurrency?: number
+        readonly rateLimit?: { readonly max: number; readonly per: number }
+      }
+    | undefined
   readonly handlerTimeout: number
   readonly drainTimeout: number
   readonly consumerBackoff:

@@ -51,6 +51,7 @@ const Sending = strict({
   id: Schema.String,
   delay: Millis,
   group: optionalKey(Name),
+  share: optionalKey(Name),
   header: optionalKey(whole(1, 100_000)),
   body: Schema.Literals(["good", "undecodable", "slowToDecode", "neverDecoded"]),
   metadata: optionalKey(Schema.String),
@@ -78,6 +79,8 @@ const Process = strict({
   })
 })
 
+const RateLimit = strict({ max: whole(1, 10_000), per: between(1, 24 * 3_600_000) })
+
 const Version = strict({
   maxAttempts: whole(1),
   maxDeliveries: whole(1),
@@ -92,7 +95,8 @@ const Version = strict({
   pull: optionalKey(
     strict({ loops: whole(1, 1000), wait: Millis, timeout: optionalKey(Millis), pause: between(1, longest) })
   ),
-  rateLimit: optionalKey(strict({ max: whole(1, 10_000), per: between(1, 24 * 3_600_000) })),
+  rateLimit: optionalKey(RateLimit),
+  shareLimits: optionalKey(strict({ concurrency: optionalKey(whole(1, 1000)), rateLimit: optionalKey(RateLimit) })),
   handlerTimeout: between(1, 12 * 3_600_000),
   drainTimeout: Millis,
   consumerBackoff: optionalKey(strict({ multiplier: Millis, max: Millis, stepwise: Schema.Boolean })),

@@ -63,6 +63,7 @@ const plain: Partial<Version> = {
   concurrency: 1,
   batch: undefined,
   rateLimit: undefined,
+  shareLimits: undefined,
   consumerBackoff: undefined,
   maxAge: undefined,
   backoff: [],

@@ -40,6 +40,7 @@ import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
+import { shares } from "./laws/shares.ts"
 import { smaller } from "./laws/smaller.ts"
 import { transactions } from "./laws/transactions.ts"
 import { unseen } from "./laws/unseen.ts"
@@ -69,6 +70,7 @@ const laws: ReadonlyArray<Law> = [
   unseen,
   order,
   lanes,
+  shares,
   concurrency,
   rate,
   budget,

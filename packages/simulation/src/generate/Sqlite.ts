@@ -1,5 +1,5 @@
 /** Things that scenarios of a file have besides those of a broker: transactions, power cuts, and processes of one machine. */
-import type { Operation, Process, Scenario, Sending, Within } from "../Scenario.ts"
+import type { Operation, Process, Scenario, Sending, Version, Within } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
 import { alone, burst, each } from "./Shapes.ts"
 
@@ -29,7 +29,7 @@ const hasJobs = ({ operations }: Scenario): boolean =>
 
 const clocksOf = (scenario: Scenario, isShared: boolean): ReadonlyArray<Process> => {
   const { processes } = scenario
-  if (hasJobs(scenario)) return sharing(processes, { offset: 0, speed: 1, jumps: [] })
+  if (hasJobs(scenario)) return sharing(processes, trueClock)
   return isShared ? sharing(processes) : processes
 }
 
@@ -64,6 +64,37 @@ const keyed = (random: Random, sendings: ReadonlyArray<Sending>): ReadonlyArray<
   )
 }
 
+/** The part of all scenarios whose programs send with `fairBy`. */
+const sharedPart = 0.3
+
+const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
+
+/** Messages of a few shares, perhaps with limits. A rate counts deliveries by the clocks of the processes. */
+const shared = (scenario: Scenario, random: Random): Scenario => {
+  const shares = ["s", "t", "u"].slice(0, random.pick([1, 2, 2, 3]))
+  const [concurrency, max, per] = [random.pick([1, 1, 2]), random.pick([1, 2]), random.pick([1000, 10_000])]
+  const limits = random.pick([undefined, { concurrency }, { concurrency }, { rateLimit: { max, per } }])
+  const isPulled = scenario.versions.some(({ pull }) => pull !== undefined)
+  const isNarrow = random.chance(0.5) && !isPulled
+  // Without limits, only a backlog shows whether shares take turns.
+  const isCrowded = isNarrow && limits === undefined
+  const program: Partial<Version> = {
+    ...(isNarrow ? { prefetch: 0, concurrency: isCrowded ? 1 : random.whole(1, 4), batch: undefined } : {}),
+    ...(limits === undefined || isPulled ? {} : { shareLimits: limits }),
+    ...(limits?.rateLimit === undefined ? {} : { immediate: 0 })
+  }
+  return {
+    ...scenario,
+    versions: each(scenario, program),
+    processes: limits?.rateLimit === undefined ? scenario.processes : sharing(scenario.processes, trueClock),
+    sendings: scenario.sendings.map((sending) => ({
+      ...sending,
+      ...(sending.by === "ours" && random.chance(0.8) ? { share: random.pick(shares) } : {}),
+      ...(isCrowded ? { at: 500 } : {})
+    }))
+  }
+}
+
 /** A row is never too large for a file, and nothing else refuses one message alone. */
 export const of = (drawn: Scenario): Scenario => {
   const random = Draw.sequence(drawn.seed + 0x7d1f_40b9)
@@ -74,11 +105,13 @@ export const of = (drawn: Scenario): Scenario => {
   const keys = Draw.sequence(drawn.seed + 0x1b56_c4e9)
   const sent = keys.chance(keyedPart) ? keyed(keys, sendings) : sendings
   const cuts = random.chance(0.25) ? Array.from({ length: random.whole(1, 3) }, () => restart(random, calmAt)) : []
-  return {
+  const made: Scenario = {
     ...scenario,
     processes: clocksOf(scenario, random.chance(0.8) && !isSkewed),
     sendings: transactions === 0 ? sent : sent.map((sending) => transacting(random, sending, transactions)),
     operations: [...operations, ...cuts],
     refusals: []
   }
+  const shares = Draw.sequence(drawn.seed + 0x5e2c_81a3)
+  return shares.chance(sharedPart) && !isSkewed ? shared(made, shares) : made
 }

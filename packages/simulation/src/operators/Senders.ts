@@ -25,7 +25,7 @@ export const send = (
   let underWay = 0
 
   const begin = (sending: Sending): void => {
-    const { by, delay, group, header, id, key, metadata } = sending
+    const { by, delay, group, header, id, key, metadata, share } = sending
     const isKey = world.scenario.kind === "sqlite"
     const headers = {
       [keyHeader]: String(key),
@@ -49,7 +49,7 @@ export const send = (
     const made = Effect.flatMap(service, (broker) => {
       called()
       const sent = Effect.flatMap(producer, ({ send }) =>
-        send(body, { id, delay, headers, key: isKey ? group : undefined })
+        send(body, { id, delay, headers, key: isKey ? group : undefined, fairBy: share })
       )
       return Effect.provideService(sent, Broker.Broker, broker)
     })

@@ -112,7 +112,8 @@ const optionsOf = (world: World, machine: Machine, version: Version): Consumer.O
   concurrency: version.concurrency,
   prefetch: version.prefetch,
   handlerTimeout: version.handlerTimeout,
-  ...(version.rateLimit && { rateLimit: RateLimit.make(version.rateLimit) })
+  ...(version.rateLimit && { rateLimit: RateLimit.make(version.rateLimit) }),
+  ...(version.shareLimits && { shareLimits: version.shareLimits })
 })
 
 /** Starts the consumer of a version, or its puller. It ends when its scope closes. */

@@ -21,9 +21,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "leases end a second early",
-    file: adapter("rows"),
-    from: "WHERE ${isLeased} AND leased <= ?`).run",
-    to: "WHERE ${isLeased} AND leased <= ? + 1000`).run"
+    file: adapter("claims"),
+    from: "WHERE ${isLeased} AND leased <= ?`",
+    to: "WHERE ${isLeased} AND leased <= ? + 1000`"
   },
   {
     name: "messages are due after half of their delay",
@@ -78,5 +78,35 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "adapter-nsq/src/internal/connect/known.ts",
     from: "const { now: elapsed } = yield* Timers.make",
     to: "const elapsed = yield* Effect.clockWith((clock) => Effect.succeed(() => clock.currentTimeMillisUnsafe()))"
+  },
+  {
+    name: "a share gets one message more than its limit",
+    file: adapter("consume/limits"),
+    from: "concurrency - leased",
+    to: "concurrency - leased + 1"
+  },
+  {
+    name: "a claim counts the leases of a share before it, and none of its own",
+    file: adapter("consume/shares"),
+    from: "due.push({ name, room })",
+    to: "due.push({ name, room: Infinity })"
+  },
+  {
+    name: "the window of a share ends too early",
+    file: adapter("consume/limits"),
+    from: "per + ShareLimits.margin",
+    to: "per / 2"
+  },
+  {
+    name: "a claim does not record its deliveries",
+    file: adapter("consume/shares"),
+    from: "Limits.record(connection,",
+    to: "Limits.windowOf(rateLimit, connection,"
+  },
+  {
+    name: "each claim begins with the same share",
+    file: adapter("consume/shares"),
+    from: "if (left === 0) return { rows, round: after(round.last),",
+    to: "if (left === 0) return { rows, round: begun,"
   }
 ]

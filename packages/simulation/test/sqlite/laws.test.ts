@@ -1,5 +1,6 @@
 /** The laws of files: leases, power cuts, and transactions of programs. */
 import { describe, expect, it } from "vitest"
+import type { Version } from "../../src/Scenario.ts"
 import * as Checker from "../../src/check/Checker.ts"
 import * as Story from "../Story.ts"
 
@@ -235,5 +236,66 @@ describe("after an ack in a transaction", () => {
     }
     expect(broken(tell(true))).toEqual([])
     expect(broken(tell(false))).toEqual(["precedence"])
+  })
+})
+
+describe("shares", () => {
+  /** The laws that a story breaks in which the messages 1 to 3 have these shares. */
+  const brokenWith = (
+    shares: ReadonlyArray<string | undefined>,
+    shareLimits: Version["shareLimits"],
+    tell: (story: Story.Story) => void
+  ) => {
+    const story = Story.make()
+    tell(story)
+    const sendings = shares.map((share, index) => ({ ...Story.sending(index + 1), ...(share && { share }) }))
+    const world = Story.scenario({ kind: "sqlite", lease: 5000, sendings, version: { shareLimits, concurrency: 9 } })
+    return [...new Set(Checker.check(world, story.history).map(({ law }) => law))]
+  }
+
+  it.each([
+    [["s", "s"], { concurrency: 1 }, 0, ["shares"]],
+    [["s", "s"], { concurrency: 2 }, 0, []],
+    [["s", "t"], { concurrency: 1 }, 0, []],
+    [[undefined, undefined], { concurrency: 1 }, 0, []],
+    [["s", "s"], { rateLimit: { max: 1, per: 1000 } }, 1040, ["shares"]],
+    [["s", "s"], { rateLimit: { max: 1, per: 1000 } }, 1050, []]
+  ])("are delivered within their limits: %j, %j, after %i ms", (shares, limits, wait, laws) => {
+    const tell = (story: Story.Story) => {
+      story.start("a1", 9)
+      const copies = [story.send(1), story.send(2)]
+      story.deliver(copies[0]!, 1, "a1")
+      story.wait(wait)
+      story.deliver(copies[1]!, 2, "a1")
+    }
+    expect(brokenWith([...shares, "other"], limits, tell)).toEqual(laws)
+  })
+
+  it.each(["asked", "lease", "restart"] as const)("have a place again when a message is back: %s", (why) => {
+    const tell = (isBack: boolean) => (story: Story.Story) => {
+      story.start("a1", 9)
+      const copies = [story.send(1), story.send(2)]
+      const delivery = story.deliver(copies[0]!, 1, "a1")
+      story.wait(5000)
+      if (isBack) story.back(delivery, why)
+      story.deliver(copies[1]!, 2, "a1")
+    }
+    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(false))).toContain("shares")
+    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(true))).not.toContain("shares")
+  })
+
+  it("are not taken from repeatedly while another one waits", () => {
+    const tell = (turns: number, order: ReadonlyArray<number>) => (story: Story.Story) => {
+      story.start("a1", 9)
+      const copies = order.map((key) => [story.send(key), key] as const)
+      for (const [copy, key] of copies.slice(0, turns)) {
+        story.wait(10)
+        story.deliver(copy, key, "a1")
+      }
+    }
+    const shares = ["s", "s", "s", "t"]
+    expect(brokenWith(shares, undefined, tell(3, [1, 2, 3, 4]))).toEqual(["shares"])
+    expect(brokenWith(shares, undefined, tell(2, [1, 2, 3, 4]))).toEqual([])
+    expect(brokenWith(shares, undefined, tell(4, [1, 4, 2, 3]))).toEqual([])
   })
 })

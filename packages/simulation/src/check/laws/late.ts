@@ -1,6 +1,7 @@
 import { familyOf, type Scenario } from "../../Scenario.ts"
 import { earlierIn } from "../internal/grouping.ts"
 import { othersIn } from "./lanes.ts"
+import { windowOf } from "./shares.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type {
   Attempt,
@@ -70,7 +71,7 @@ const gathering = ({ scenario: { processes, versions } }: Lives): number =>
 
 /** The longest time for which messages wait for the limit of a rate. */
 const limited = ({ scenario: { versions } }: Lives): number =>
-  Math.max(...versions.map(({ rateLimit }) => rateLimit?.per ?? 0))
+  Math.max(...versions.map(({ rateLimit, shareLimits }) => Math.max(rateLimit?.per ?? 0, windowOf(shareLimits) ?? 0)))
 
 /** When the last consequences end that held up messages, of faults that began before a moment. */
 const troubledUntil = ({ history }: Lives, before: number): number => {
