@@ -38,7 +38,11 @@ const [blocked, unblocked, place] = [isBlocked("message"), isUnblocked("message"
 const setting = "requeue.settles"
 export const settles = `set_config('${setting}', current_setting('transaction_isolation'), true)`
 
-/** The functions and triggers of the schema. Long, because it is a list. */
+/**
+ * The functions and triggers of the schema.
+ *
+ * Long, because it is a list.
+ */
 export const order = (schema: string): string => {
   const message = `${schema}.message`
   /** Whether a message must wait for another, and how many others are not blocked. */

@@ -29,7 +29,11 @@ const settings = " SET plan_cache_mode = force_generic_plan"
 
 const exact = "extract(epoch FROM statement_timestamp()) * 1000"
 
-/** The functions. Long, because it is a list. */
+/**
+ * The functions of the schema.
+ *
+ * Long, because it is a list.
+ */
 export const shares = (schema: string): string => {
   const message = `${schema}.message`
   const free = "queue = of_queue AND leased = 0"
