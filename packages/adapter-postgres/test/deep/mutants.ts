@@ -56,13 +56,6 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: ""
   },
   {
-    name: "takes all from the first share of a claim",
-    kills: "a batch has messages of each fairBy that waits",
-    file: "connect/shares.ts",
-    text: "(wanted + rest - 1) / rest",
-    replacement: "wanted"
-  },
-  {
     name: "stores no fairBy",
     kills: "a message does not wait for those of another fairBy that were sent before",
     file: "internal/rows.ts",
@@ -78,17 +71,10 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "counts no message of a share that is leased",
-    kills: "no more messages of a share are in handlers than the limit, over two consumers, and all are handled",
+    kills: "a share at its limit holds up no other, and goes on when one of its messages has ended",
     file: "connect/shares.ts",
     text: "concurrency - count(*)",
     replacement: "concurrency - 0 * count(*)"
-  },
-  {
-    name: "skips no other share after one at its limit",
-    kills: "a share at its limit holds up no other, and goes on when one of its messages has ended",
-    file: "connect/shares.ts",
-    text: "pause := least(pause, s.opens);\n    ELSE\n      open",
-    replacement: "EXIT;\n    ELSE\n      open"
   },
   {
     name: "forgets deliveries before their window has ended",

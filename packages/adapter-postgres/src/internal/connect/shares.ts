@@ -30,7 +30,7 @@ const settings = " SET plan_cache_mode = force_generic_plan"
 const exact = "extract(epoch FROM statement_timestamp()) * 1000"
 
 /**
- * The functions.
+ * The functions of the schema.
  *
  * Long, because it is a list.
  */
