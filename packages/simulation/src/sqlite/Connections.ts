@@ -24,7 +24,7 @@ interface Dependencies {
 
 const verbOf = (sql: string): Verb | undefined => {
   if (sql.startsWith("INSERT INTO requeue_message")) return "publish"
-  if (sql.includes("RETURNING")) return "receive"
+  if (sql.startsWith("UPDATE requeue_message SET leased = ?, token = ?")) return "receive"
   return /^(UPDATE|DELETE)/.test(sql) && sql.includes("token") ? "settle" : undefined
 }
 
