@@ -41,7 +41,7 @@ export const shares = (schema: string): string => {
   const candidates = (isInShare: string): string => `ARRAY(SELECT seq FROM ${message} WHERE ${free} AND ${isInShare}
           AND at <= present AND (at, seq) > (s.at, s.seq) ORDER BY at, seq LIMIT part FOR UPDATE SKIP LOCKED)`
   /** When the first message without `fair_by` is due. */
-  const unshared = `SELECT at INTO due FROM ${message} WHERE ${free} AND fair_by IS NULL ORDER BY at, seq LIMIT 1;`
+  const unshared = `SELECT at, seq INTO due, first FROM ${message} WHERE ${free} AND fair_by IS NULL ORDER BY at, seq LIMIT 1;`
   return [
     define(
       schema,
@@ -88,6 +88,7 @@ DECLARE
   wanted integer := size;
   share text;
   due bigint;
+  first bigint;
   earliest text[];
   is_all boolean;
   seen text[] := '{}';
@@ -106,7 +107,7 @@ BEGIN
   WHILE NOT is_whole AND cardinality(open) < size LOOP
     probes := probes - 1;
     IF probes >= 0 THEN
-      SELECT fair_by, at INTO share, due FROM ${message} WHERE ${free} AND fair_by > last ORDER BY fair_by, at, seq LIMIT 1;
+      SELECT fair_by, at, seq INTO share, due, first FROM ${message} WHERE ${free} AND fair_by > last ORDER BY fair_by, at, seq LIMIT 1;
       IF share IS NULL AND NOT is_last THEN
         is_last := true;
         share := '';
@@ -126,7 +127,8 @@ BEGIN
           GROUP BY fair_by UNION ALL SELECT '', 0) g;
       END IF;
       share := earliest[-probes];
-      due := present;
+      due := 0;
+      first := 0;
       IF share = '' THEN
         ${unshared}
       END IF;
@@ -137,7 +139,7 @@ BEGIN
     END IF;
     CONTINUE WHEN due IS NULL OR due > present OR share = ANY(seen);
     seen := seen || share;
-    s := ROW(share, NULL, NULL, -1, 0);
+    s := ROW(share, NULL, NULL, due, first - 1);
     IF share <> '' AND (concurrency IS NOT NULL OR rate IS NOT NULL) THEN
       SELECT * INTO s.places, s.opens FROM ${schema}.places_of(of_queue, share, concurrency, rate, span);
     END IF;
