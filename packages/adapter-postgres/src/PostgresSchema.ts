@@ -118,8 +118,7 @@ export const sql = (schema = "requeue", role?: string): string => {
 GRANT USAGE ON SCHEMA ${name} TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.message TO ${to};
 GRANT SELECT, INSERT ON ${name}.queue TO ${to};
-GRANT SELECT, INSERT, DELETE ON ${name}.inbox TO ${to};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.vacancy, ${name}.delivery TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${name}.inbox, ${name}.vacancy, ${name}.delivery TO ${to};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${name} TO ${to};
 GRANT SELECT ON ${name}.version TO ${to};`
   return `BEGIN;

@@ -182,7 +182,7 @@ describe("the schema", () => {
 })
 
 describe("a role", () => {
-  test("with the permissions of PostgresSchema.sql sends, consumes, retries and counts", async () => {
+  test("with the permissions of PostgresSchema.sql sends, consumes, retries, counts and prunes", async () => {
     const [schema, url] = [fresh(), await role("worker")]
     await admin.query(PostgresSchema.sql(schema, "worker"))
     const requeue = await open({ url, schema })
@@ -202,6 +202,9 @@ describe("a role", () => {
     await consumer.drain()
     const [waiting, dead] = [await requeue.counts("orders"), await requeue.counts("orders.dlq")]
     assert.deepStrictEqual([waiting.ready, waiting.inFlight, dead.ready], [0, 0, 1])
+    const own = await client(url)
+    assert.strictEqual((await own.query(Statements.make(schema).prune, [0, 10])).rowCount, 0)
+    await own.end()
     await requeue.close()
   })
 
