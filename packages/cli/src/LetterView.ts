@@ -11,11 +11,12 @@ const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Returns a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
-  const { blocks, headers, history, id, key, metadata, operation, origin, redrives } = letter
+  const { blocks, fairBy, headers, history, id, key, metadata, operation, origin, redrives } = letter
   return {
     id,
     ...(key === undefined ? {} : { key }),
     ...(blocks === undefined ? {} : { blocks }),
+    ...(fairBy === undefined ? {} : { fairBy }),
     body: Body.toJson(Body.plain(letter)),
     headers,
     native: Body.plainFacts(letter.native),
@@ -51,7 +52,7 @@ const traced = ({ stack = "" }: Metadata.ErrorSummary): ReadonlyArray<string> =>
 
 /** Shows everything known about a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { blocks, headers, history, id, key, metadata, operation, origin, redrives } = letter
+  const { blocks, fairBy, headers, history, id, key, metadata, operation, origin, redrives } = letter
   const parked = blocks === undefined ? "" : `, parked: ${blocks} ${blocks === 1 ? "message waits" : "messages wait"}`
   const given =
     origin === undefined
@@ -60,6 +61,7 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
   return [
     `id         ${Printable.line(id)}`,
     ...(key === undefined ? [] : [`key        ${Printable.line(key)}${parked}`]),
+    ...(fairBy === undefined ? [] : [`fairBy     ${Printable.line(fairBy)}`]),
     `from       ${Printable.line(origin?.queue ?? "unknown")}`,
     `reason     ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined

@@ -10,7 +10,7 @@ const opened = Effect.gen(function* () {
   yield* world.publish({ id: "old-1", error: "503 from the shop", headers: { tenant: "acme" } })
   yield* TestClock.adjust("2 hours")
   yield* world.publish(
-    { id: "new-1", error: "503 from the shop", headers: { tenant: "globex" } },
+    { id: "new-1", error: "503 from the shop", headers: { tenant: "globex" }, fairBy: "<globex>" },
     { id: "new-2", error: "no sku" }
   )
   const filtered = (filter: Readonly<Record<string, string>>) =>
@@ -89,6 +89,7 @@ describe("a letter", () => {
       const cause = yield* get(World.linkTo(yield* filtered({ header: "tenant=globex" }), "/group"))
       const letter = yield* get(World.linkTo(cause, "/letter"))
       assert.include(letter.text, "Redrive this letter…")
+      assert.include(letter.text, `<dt>fairBy</dt><dd><span class="mono">&lt;globex&gt;</span></dd>`)
       const counted = yield* done(yield* submit(letter, "/plan"))
       assert.include(counted.text, "<h1>Dry run: the letter new-1</h1>")
       assert.match(counted.text, /would be redriven<\/dt><dd><span class="strong">1</)

@@ -22,11 +22,12 @@ export interface Letter {
   readonly error?: string
   readonly stack?: string
   readonly redrives?: number
+  readonly fairBy?: string
 }
 
 /** The dead letter as it would have come from a consumer of `orders`. */
 export const outgoing = (
-  { body = "{}", error = "503 from the shop", headers = {}, id, redrives = 0, stack }: Letter,
+  { body = "{}", error = "503 from the shop", fairBy, headers = {}, id, redrives = 0, stack }: Letter,
   now: number
 ) => {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body
@@ -38,7 +39,7 @@ export const outgoing = (
     at: now,
     error: { name: "Error", message: error, ...(stack === undefined ? {} : { stack }) }
   }
-  return { ...made, metadata: { ...made.metadata, redrives, deadLetter } }
+  return { ...made, fairBy, metadata: { ...made.metadata, redrives, deadLetter } }
 }
 
 /** Further headers of a request, and the address that it comes from. */

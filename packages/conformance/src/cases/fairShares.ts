@@ -93,6 +93,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       const { detail, queue, reason, remedy } = error as BrokerError.BrokerError // It was checked above.
       Check.equal("reason and queue", [reason, queue], ["Unsupported", lab.queue])
       Check.isTrue("detail and remedy", detail !== "" && remedy !== undefined, { detail, remedy })
+      const ofBatch = yield* Effect.flip(producer.sendBatch([{ body: 0 }, { body: 1, id: "a1", fairBy: "a" }]))
+      Check.isTrue("the error names the entry", ofBatch.message.includes(`entries[1] (id a1): ${detail}`), ofBatch)
       // An import and the relay of an outbox publish without a producer.
       const outgoing = { ...Workload.outgoing(lab.queue, "a0", { now: lab.now() }), fairBy: "a" }
       const refused = yield* Effect.flip(lab.broker.publish([outgoing]))

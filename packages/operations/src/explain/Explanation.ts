@@ -117,10 +117,12 @@ const shared = ({ shareLimits }: ConsumerOptions.Options): ReadonlyArray<string>
   if (shareLimits === undefined) return []
   const { concurrency, rateLimit } = ShareLimits.make(shareLimits)
   const limits = [
-    ...(concurrency === undefined ? [] : [`up to ${counted(concurrency, "message")} are in progress`]),
+    ...(concurrency === undefined ? [] : [`at most ${counted(concurrency, "message is", "messages are")} in progress`]),
     ...(rateLimit === undefined
       ? []
-      : [`up to ${counted(rateLimit.max, "message")} are delivered in any ${Delay.format(rateLimit.per)}`])
+      : [
+          `at most ${counted(rateLimit.max, "message is", "messages are")} delivered in any ${Delay.format(rateLimit.per)}`
+        ])
   ]
   return [`Of the messages with one fairBy, ${limits.join(", and ")}, over all consumers.`]
 }

@@ -33,9 +33,9 @@ describe("an explanation", () => {
   })
 
   it("says how many messages of a tenant may be in progress, and begin in a time", () => {
-    const shareLimits = { concurrency: 2, rateLimit: { max: 10, per: "1 second" } } as const
+    const shareLimits = { concurrency: 2, rateLimit: { max: 1, per: "1 second" } } as const
     const sentence =
-      "Of the messages with one fairBy, up to 2 messages are in progress, and up to 10 messages are delivered in any 1s, over all consumers."
+      "Of the messages with one fairBy, at most 2 messages are in progress, and at most 1 message is delivered in any 1s, over all consumers."
     assert.include(said({ shareLimits }, "Batches"), sentence)
     assert.include(said({ shareLimits }, "Batches"), "No message waits in addition to those in progress.")
   })

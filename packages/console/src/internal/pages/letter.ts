@@ -150,10 +150,11 @@ const twinsOf = ({ twins: { alike, namesakes } }: Shown): ReadonlyArray<readonly
         ]
       ]
 
-/** Renders the key of a letter, and how many messages wait for it. */
-const keyOf = ({ keyed: { blocks, key } }: Kept): ReadonlyArray<readonly [string, Part]> => [
+/** Renders the key of a letter, how many messages wait for it, and whose it is. */
+const orderOf = ({ fairBy, keyed: { blocks, key } }: Kept): ReadonlyArray<readonly [string, Part]> => [
   ...(key === undefined ? [] : [["key", html`<span class="mono">${key}</span>`] as const]),
-  ...(blocks === undefined ? [] : [["parked", `${Format.counted(blocks, "message")} of its key wait`] as const])
+  ...(blocks === undefined ? [] : [["parked", `${Format.counted(blocks, "message")} of its key wait`] as const]),
+  ...(fairBy === undefined ? [] : [["fairBy", html`<span class="mono">${fairBy}</span>`] as const])
 ]
 
 /** Renders the page of a letter. */
@@ -186,7 +187,7 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
-        ...keyOf(letter),
+        ...orderOf(letter),
         ...twinsOf(shown),
         ...(operation === undefined ? [] : [["last operation", html`<span class="mono">${operation}</span>`] as const]),
         ["published", Format.ago(publishedAt, visit.now)],

@@ -11,6 +11,8 @@ export interface Kept {
   readonly id: string
   /** The key of the message, and how many messages wait for the letter if it is parked. */
   readonly keyed: Pick<DeadLetters.DeadLetter, "key" | "blocks">
+  /** Whose message it is. */
+  readonly fairBy: string | undefined
   readonly headers: Message.Headers
   /** When the letter was published; `undefined` if that is unknown. */
   readonly publishedAt: number | undefined
@@ -81,11 +83,12 @@ const sizeOf = ({ headers, history, id, origin }: Kept): number => {
 }
 
 const kept = (letter: DeadLetters.DeadLetter): Kept => {
-  const { blocks, body, headers, history, id, key, metadata, operation, origin, redrives } = letter
+  const { blocks, body, fairBy, headers, history, id, key, metadata, operation, origin, redrives } = letter
   return {
     key: keyOf({ body, headers, metadata }),
     id,
     keyed: { ...(key === undefined ? {} : { key }), ...(blocks === undefined ? {} : { blocks }) },
+    fairBy,
     headers,
     publishedAt: Metadata.publishedAt(metadata),
     redrives,

@@ -175,7 +175,8 @@ export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, inde
   }
   if (error instanceof BrokerError) {
     const { broker, operation, queue, reason, remedy } = error
-    const detail = `${place}.body${id === undefined ? "" : ` (id ${id})`}: ${error.detail}`
+    const part = reason === "BodyTooLarge" ? `${place}.body` : place
+    const detail = `${part}${id === undefined ? "" : ` (id ${id})`}: ${error.detail}`
     return new BrokerError({ broker, operation, queue, reason, detail, remedy })
   }
   if (error instanceof Delay.InvalidDelay) {
