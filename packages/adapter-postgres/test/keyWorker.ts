@@ -1,8 +1,8 @@
 /**
  * A consumer of messages with keys in another process, to be killed: `node keyWorker.ts <url>`. It writes a row for each message, in
- * the transaction of its ack. Of 20 messages of a key, one fails once, and one until the table `repaired` has it.
+ * the transaction of its ack.
  */
-import { type Handler } from "@requeue/core"
+import { KeyedWork } from "@requeue/conformance"
 import { connect } from "@requeue/core/promise"
 import { Pool } from "pg"
 import { adapter } from "../src/index.ts"
@@ -11,27 +11,22 @@ const [url] = process.argv.slice(2)
 const requeue = await connect({ url: url!, lease: 2000 }, { adapters: [adapter], logger: false })
 const pool = new Pool({ connectionString: url })
 
-type Work = { readonly n: number }
-
-const isFailing = async ({ attempts, body: { n }, id }: Handler.Received<Work>): Promise<boolean> => {
-  if (n % 20 === 10) return attempts === 1
-  if (n % 20 !== 0) return false
+const isRepaired = async (id: string): Promise<boolean> => {
   const { rowCount } = await pool.query("SELECT 1 FROM repaired WHERE id = $1", [id])
-  return rowCount === 0
+  return rowCount === 1
 }
 
-await requeue.consumeBatch<Work>(
+await requeue.consumeBatch<KeyedWork.Work>(
   "work",
   {
     batch: { maxBatchSize: 100, maxBatchTimeout: 0 },
     concurrency: 3,
-    retry: { maxRetries: 1, maxDeliveries: "unlimited", afterDeadLetter: "park" }
+    retry: { ...KeyedWork.retry, afterDeadLetter: "park" }
   },
   async (batch) => {
     const { messages } = batch
-    const failing = new Set<unknown>()
-    for (const message of messages) if (await isFailing(message)) failing.add(message)
-    for (const message of messages) if (failing.has(message)) message.fail(new Error("no"))
+    const failing = await KeyedWork.failing(messages, isRepaired)
+    for (const message of failing) message.fail(new Error("no"))
     const done = messages.filter((message) => !failing.has(message))
     if (done.length === 0) return
     const client = await pool.connect()

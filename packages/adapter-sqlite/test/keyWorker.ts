@@ -1,9 +1,9 @@
 /**
  * A consumer of messages with keys in another process, to be killed: `node keyWorker.ts <path>`. It writes a row for each message, in
- * the transaction of its ack. Of 20 messages of a key, one fails once, and one until the table `repaired` has it.
+ * the transaction of its ack.
  */
 import { DatabaseSync } from "node:sqlite"
-import { type Handler } from "@requeue/core"
+import { KeyedWork } from "@requeue/conformance"
 import { connect } from "@requeue/core/promise"
 import { adapter } from "../src/index.ts"
 
@@ -13,13 +13,6 @@ const db = new DatabaseSync(path!, { timeout: 60_000 })
 db.exec("PRAGMA synchronous = NORMAL")
 const insert = db.prepare("INSERT INTO done (key, n) VALUES (?, ?)")
 const repaired = db.prepare("SELECT 1 FROM repaired WHERE id = ?")
-
-type Work = { readonly key: string; readonly n: number }
-
-const isFailing = ({ attempts, body: { n }, id }: Handler.Received<Work>): boolean => {
-  if (n % 20 === 10) return attempts === 1
-  return n % 20 === 0 && repaired.get(id) === undefined
-}
 
 const transaction = (body: () => void): void => {
   db.exec("BEGIN IMMEDIATE")
@@ -32,17 +25,18 @@ const transaction = (body: () => void): void => {
   }
 }
 
-await requeue.consumeBatch<Work>(
+await requeue.consumeBatch<KeyedWork.Work>(
   "work",
   {
     batch: { maxBatchSize: 100, maxBatchTimeout: 0 },
     concurrency: 3,
-    retry: { maxRetries: 1, maxDeliveries: "unlimited", afterDeadLetter: "park" }
+    retry: { ...KeyedWork.retry, afterDeadLetter: "park" }
   },
-  (batch) => {
+  async (batch) => {
     const { messages } = batch
-    const done = messages.filter((message) => !isFailing(message))
-    for (const message of messages) if (!done.includes(message)) message.fail(new Error("no"))
+    const failing = await KeyedWork.failing(messages, (id) => repaired.get(id) !== undefined)
+    for (const message of failing) message.fail(new Error("no"))
+    const done = messages.filter((message) => !failing.has(message))
     if (done.length === 0) return
     transaction(() => {
       void batch.within(db)
