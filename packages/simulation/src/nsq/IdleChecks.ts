@@ -11,6 +11,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
+import * as Sleep from "../world/Sleep.ts"
 import type { World } from "../world/World.ts"
 
 /** The usual pauses, in milliseconds. */
@@ -82,15 +83,7 @@ export const make = (world: World): IdleChecks => {
 
   return {
     during: (machine, isIdle, program) =>
-      Effect.updateService(program, Clock.Clock, (clock) => ({
-        currentTimeMillis: clock.currentTimeMillis,
-        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-        currentTimeNanos: clock.currentTimeNanos,
-        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
-        monotonicTimeNanos: clock.monotonicTimeNanos,
-        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-        sleep: sleeping(machine, clock, isIdle)
-      })),
+      Effect.updateService(program, Clock.Clock, (clock) => Sleep.on(clock, sleeping(machine, clock, isIdle))),
     wakeAll: waiting.wakeAll,
     changed: () => {
       changedAt = Math.max(changedAt, world.now())

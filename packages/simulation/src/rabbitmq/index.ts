@@ -17,6 +17,7 @@ import type { World } from "../world/World.ts"
 import * as Homes from "./Homes.ts"
 import * as Network from "./Network.ts"
 import * as Parcels from "./Parcels.ts"
+import * as Refreshes from "./Refreshes.ts"
 import * as Verdicts from "./Verdicts.ts"
 import * as Witness from "./Witness.ts"
 
@@ -105,7 +106,11 @@ export const make = (world: World): Model => {
       RabbitMqBroker.make(options).pipe(
         Effect.provideService(Driver, driverOf(machine)),
         Effect.provideService(Random.Random, randomOf(world, machine)),
-        Effect.map((service) => ({ ...service, numberOf: ({ body }) => numbers.get(body.buffer)! }))
+        Effect.map((service) => ({
+          ...service,
+          subscribe: (request) => Refreshes.during(world, service.subscribe(request)),
+          numberOf: ({ body }) => numbers.get(body.buffer)!
+        }))
       ),
     publish: (queue, parcel, stored) => {
       server.vhost.publish(Parcels.toPublication(queue, parcel, host.now()))

@@ -5,21 +5,15 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import { isOfWorld, type Machine } from "../world/Machine.ts"
+import * as Sleep from "../world/Sleep.ts"
 import type { World } from "../world/World.ts"
 
 /** Milliseconds between two checks: as the adapter has it, and here. */
 const interval = { usual: 5000, rare: 120_000 }
 
 /** The clock of a process, on which checks are rare. */
-export const clockOf = ({ isCalm }: World, machine: Machine, clock: Clock.Clock): Clock.Clock => ({
-  currentTimeMillis: clock.currentTimeMillis,
-  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-  currentTimeNanos: clock.currentTimeNanos,
-  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
-  monotonicTimeNanos: clock.monotonicTimeNanos,
-  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-  sleep: (duration) => {
+export const clockOf = ({ isCalm }: World, machine: Machine, clock: Clock.Clock): Clock.Clock =>
+  Sleep.on(clock, (duration) => {
     const isRare = Duration.toMillis(duration) === interval.usual && (isOfWorld(machine) || isCalm())
     return clock.sleep(isRare ? Duration.millis(interval.rare) : duration)
-  }
-})
+  })

@@ -48,15 +48,15 @@ test("a queue without a dead-letter exchange passes nothing on, though its messa
 })
 
 test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
-  let purpose: Witness.Purpose | undefined
+  const replacing = { ...publication }
   const witness = Witness.make(
     world,
     host.now,
     () => vhost,
-    () => purpose
+    (each) => (each === replacing ? { process: "a1", of: 11, replaces: true } : undefined)
   )
   const queue = "work"
-  const store = (id: number): Entry => {
+  const store = (id: number, publication: Publication): Entry => {
     const entry = entryOf(id)
     witness({ _tag: "Stored", queue, entry, origin: { _tag: "Published", publication } })
     return entry
@@ -66,14 +66,13 @@ test("a message that is replaced, returned and replaced again is made of the del
     witness({ _tag: "HandedOut", queue, entry, client: "a1" })
   }
 
-  const original = store(1)
+  const original = store(1, publication)
   deliver(original, 11)
-  purpose = { process: "a1", of: 11, replaces: true }
   for (const [replacement, delivery] of [
     [2, 12],
     [3, 13]
   ] as const) {
-    store(replacement)
+    store(replacement, replacing)
     // The connection was cut before the ack of the original.
     deliver(original, delivery)
     witness({ _tag: "Back", queue, entry: original, how: "ended", due: 0 })
