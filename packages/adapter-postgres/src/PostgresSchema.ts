@@ -76,7 +76,7 @@ CREATE TABLE ${schema}.vacancy (
 );
 ${order(schema)}`,
   (schema) => `ALTER TABLE ${schema}.message ADD COLUMN fair_by text COLLATE "C",
-  ADD CONSTRAINT message_fair_by CHECK (fair_by <> '') NOT VALID;
+  ADD CONSTRAINT message_fair_by CHECK (length(fair_by) BETWEEN 1 AND 200) NOT VALID;
 DROP INDEX ${schema}.message_ready;
 CREATE INDEX message_ready ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by IS NULL;
 CREATE INDEX message_shared ON ${schema}.message (queue, at, seq) WHERE leased = 0 AND fair_by > '';

@@ -38,3 +38,17 @@ it("one browser shows all messages, where the pages of the broker are small", as
     ["1", "2", "3"]
   )
 })
+
+it("JSON has the key and the fairBy of a message", async () => {
+  const printed: Array<unknown> = []
+  const line: Service["line"] = (value) => Effect.sync(() => void printed.push(value))
+  await Effect.gen(function* () {
+    const { send } = yield* Producer.make("q")
+    yield* send(1, { key: "customer-7", fairBy: "acme" })
+    yield* look([{ queue: "q", retry: RetryPolicy.make(), deadLetterQueues: [] }], 1, 0).pipe(
+      Effect.provideService(Output, { line } as Service) // The other members are not used.
+    )
+  }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()), Effect.runPromise)
+  const [{ fairBy, key }] = printed as [{ readonly fairBy: string; readonly key: string }]
+  assert.deepStrictEqual([key, fairBy], ["customer-7", "acme"])
+})

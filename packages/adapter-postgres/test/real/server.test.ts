@@ -155,6 +155,18 @@ describe("the schema", () => {
     await requeue.close()
   })
 
+  test("refuses a row of another program whose fair_by no import of its dead letter would accept", async () => {
+    const schema = fresh()
+    await (await open({ schema })).close()
+    const insert = (length: number) =>
+      admin.query(`INSERT INTO ${schema}.message (queue, fair_by, body) VALUES ('orders', repeat('x', ${length}), '1')`)
+    await insert(200)
+    for (const length of [0, 201]) {
+      const error: unknown = await insert(length).catch((cause: unknown) => cause)
+      assert.match(String(error), /violates check constraint "message_fair_by"/)
+    }
+  })
+
   test("is refused to a role whose transactions do not see what is committed meanwhile", async () => {
     const level = "ALTER ROLE strict SET default_transaction_isolation = 'repeatable read'"
     const { isMisconfigured, message } = await errorOf(open({ url: await role("strict", level), schema: fresh() }))

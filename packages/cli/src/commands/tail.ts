@@ -66,10 +66,13 @@ const print = (queue: string, delivery: Delivery.Delivery) =>
   Effect.gen(function* () {
     const { line } = yield* Output
     const at = new Date(yield* Clock.currentTimeMillis).toISOString()
-    const { attempts, headers, metadata } = delivery
+    const { attempts, fairBy, headers, metadata, place } = delivery
     const { deadLetter, id } = metadata
     const body = Body.plain(delivery)
-    yield* line({ at, queue, id, attempts, headers, body: Body.toJson(body), deadLetter: deadLetter ?? null }, () =>
+    // JSON leaves out a key and a fairBy that are undefined.
+    const order = { key: place?.key, fairBy }
+    const json = { at, queue, id, ...order, attempts, headers, body: Body.toJson(body), deadLetter: deadLetter ?? null }
+    yield* line(json, () =>
       [
         at,
         queue,
