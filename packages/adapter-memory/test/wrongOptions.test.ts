@@ -55,6 +55,21 @@ const rows: ReadonlyArray<Wrong> = [
     'requeue.consume (queue q): rateLimit: options must be an object with max and per, got "5 seconds". Write { max: 10, per: "5 seconds" }'
   ],
   [
+    "a rate limit that is null",
+    (r) => r.consume("q", { rateLimit: null }, () => {}),
+    'requeue.consume (queue q): rateLimit: options must be an object with max and per, got null. Write { max: 10, per: "1 second" }'
+  ],
+  [
+    "limits of shares that are null",
+    (r) => r.consume("q", { shareLimits: null }, () => {}),
+    "requeue.consume (queue q): shareLimits: options must be an object with concurrency, rateLimit or both, got null. Write { concurrency: 1 }"
+  ],
+  [
+    "limits of shares with a rate that is false",
+    (r) => r.consume("q", { shareLimits: { rateLimit: false } }, () => {}),
+    'requeue.consume (queue q): shareLimits: options must be an object with max and per, got false. Write { max: 10, per: "1 second" }'
+  ],
+  [
     "send, an id",
     (r) => r.send("q", 1, "invoice-17"),
     'requeue.send (queue q): options must be an object, got "invoice-17". Write { id: "invoice-17" }'

@@ -67,5 +67,5 @@ export const make = (options: Options): ShareLimits => {
       OptionNames.refusal("ShareLimits.make", options, kinds)
   )
   const { concurrency, rateLimit } = options
-  return { concurrency, rateLimit: rateLimit && RateLimit.make(rateLimit) }
+  return { concurrency, rateLimit: rateLimit === undefined ? undefined : RateLimit.make(rateLimit) }
 }

@@ -158,10 +158,12 @@ export const relay = (options: ConsumeOptions, { storeNamespace }: ConnectOption
 
 const running = (call: string, queue: OptionNames.Queue, options: ConsumeOptions) => {
   const { rateLimit, shareLimits } = options
+  const build = <O, A>(option: string, given: O | undefined, make: (given: O) => A): A | undefined =>
+    given === undefined ? undefined : within(call, queue, option, () => make(given))
   return {
     ...withPolicies(call, queue, options),
-    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit)),
-    shareLimits: shareLimits && within(call, queue, "shareLimits", () => ShareLimits.make(shareLimits))
+    rateLimit: build("rateLimit", rateLimit, RateLimit.make),
+    shareLimits: build("shareLimits", shareLimits, ShareLimits.make)
   }
 }
 
