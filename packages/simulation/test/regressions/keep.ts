@@ -24,5 +24,12 @@ for (const mutant of [...mutants, ...(file === undefined ? [] : rare)]) {
   const source = file ?? (isShrinkable ? `${death.seed}` : undefined)
   if (!isWanted || source === undefined) continue
   console.log(`${name}, ${source}`)
-  console.log(await Regression.within([mutant], "shrink.ts", [Regression.fileOf(name), name, source]))
+  console.log(
+    await Regression.within([mutant], "shrink.ts", [
+      Regression.fileOf(name),
+      name,
+      source,
+      ...(death === undefined ? [] : [death.kind])
+    ])
+  )
 }

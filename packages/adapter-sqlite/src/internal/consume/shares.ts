@@ -42,7 +42,7 @@ export interface Claimed {
 }
 
 /** How many shares a claim visits in vain: those with delayed messages only, and those at a limit. */
-const maxVain = 32
+const maxVain = 100
 
 /** A share that may get messages. */
 export interface Share {
