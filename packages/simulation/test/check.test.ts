@@ -625,6 +625,21 @@ it("repeated: a dead letter that failed is returned if the budget is spent, whic
   expect(tell(undefined)).toContain("repeated")
 })
 
+it("budget: a success after the stop leaves room for the dead letter of a handler that still ran", () => {
+  const tell = (succeeds: boolean) => (story: Story.Story) => {
+    story.start("a1", 3)
+    const [one, two, three] = [1, 2, 3].map((key) => story.deliver(story.send(key), key, "a1"))
+    for (const each of [one!, two!, three!]) story.begin(each)
+    story.settle(one!, deadLetter("permanent"))
+    story.say({ _tag: "Draining", process: "a1", because: "budget" })
+    if (succeeds) story.settle(two!, ack)
+    story.settle(three!, deadLetter("permanent"))
+  }
+  const world = Story.scenario({ version: { concurrency: 3, budget: { max: 1, perSuccess: 1 } } })
+  expect(broken(tell(false), world)).toContain("budget")
+  expect(broken(tell(true), world)).not.toContain("budget")
+})
+
 describe("early", () => {
   const sent = (earliest: number, at: number) => (story: Story.Story) => {
     story.start("a1")
