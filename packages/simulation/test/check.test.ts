@@ -625,6 +625,21 @@ it("repeated: a dead letter that failed is returned if the budget is spent, whic
   expect(tell(undefined)).toContain("repeated")
 })
 
+it("budget: a success after the stop leaves room for the dead letter of a handler that still ran", () => {
+  const tell = (succeeds: boolean) => (story: Story.Story) => {
+    story.start("a1", 3)
+    const [one, two, three] = [1, 2, 3].map((key) => story.deliver(story.send(key), key, "a1"))
+    for (const each of [one!, two!, three!]) story.begin(each)
+    story.settle(one!, deadLetter("permanent"))
+    story.say({ _tag: "Draining", process: "a1", because: "budget" })
+    if (succeeds) story.settle(two!, ack)
+    story.settle(three!, deadLetter("permanent"))
+  }
+  const world = Story.scenario({ version: { concurrency: 3, budget: { max: 1, perSuccess: 1 } } })
+  expect(broken(tell(false), world)).toContain("budget")
+  expect(broken(tell(true), world)).not.toContain("budget")
+})
+
 describe("early", () => {
   const sent = (earliest: number, at: number) => (story: Story.Story) => {
     story.start("a1")
@@ -1122,10 +1137,17 @@ describe("attempts", () => {
   })
 
   /** A handler that fails while its message comes again, and is run again at once. */
-  const rerun = (promise: boolean, takes: number, others: number, attempts = 1 + others, world: Story.Changes = {}) => {
+  const rerun = (
+    promise: boolean,
+    takes: number,
+    others: number,
+    attempts = 1 + others,
+    { stands = 0, ...world }: Story.Changes & { readonly stands?: number } = {}
+  ) => {
     const tell = (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       const run = story.begin(delivery)
+      if (stands > 0) story.say({ _tag: "Frozen", process: "a1", until: stands })
       story.wait(takes)
       story.back(delivery, "lease")
       for (let count = 1; count <= others; count++) story.back(story.deliver(copy, 1, "b1"), "lease")
@@ -1144,12 +1166,17 @@ describe("attempts", () => {
     expect(rerun(true, 20_000, 0)).toEqual(["attempts"])
   })
 
-  it("are perhaps the same where a jump of the clock may have ended the time of the promise", () => {
+  it("are perhaps the same where a process stood still, and timers ran late", () => {
+    expect(rerun(true, 20_000, 0, 1, { stands: 15_000 })).toEqual([])
+    expect(rerun(true, 20_000, 0, 2, { stands: 15_000 })).toEqual([])
+    expect(rerun(true, 9000, 0, 2, { stands: 8000 })).toEqual(["attempts"])
+  })
+
+  it("are the same when the clock is set: timers count on", () => {
     const jumping = { ...Story.process("a"), clock: { offset: 0, speed: 1, jumps: [{ at: 4000, by: 60_000 }] } }
     const world = { processes: [jumping, Story.process("b")] }
     expect(rerun(true, 5000, 0, 1, world)).toEqual([])
-    expect(rerun(true, 5000, 0, 2, world)).toEqual([])
-    expect(rerun(true, 3000, 0, 2, world)).toEqual(["attempts"])
+    expect(rerun(true, 5000, 0, 2, world)).toEqual(["attempts"])
     expect(rerun(true, 20_000, 0, 1, world)).toEqual(["attempts"])
   })
 

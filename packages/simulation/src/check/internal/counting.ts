@@ -45,7 +45,7 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
 }
 
 /**
- * The deliveries of an attempt whose handler had not ended when another delivery arrived. With clocks that jump, it is unknown
+ * The deliveries of an attempt whose handler had not ended when another delivery arrived. If its process stood still, it is unknown
  * whether its time was over by then: if it was not, the other one has replaced them.
  */
 const perhapsReplaced = (before: Attempt | undefined, { arrived }: DeliveryLife): ReadonlyArray<DeliveryLife> => {

@@ -2,9 +2,9 @@
 import type { Version } from "../../Scenario.ts"
 import type { Bound, Lives, ProcessLife, Run, Settling } from "./Lives.ts"
 
-/** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
+/** Whether the handler's time may be over at this moment: timers count on when the wall clock is set. */
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
-  process.version !== undefined && process.clock.most(began.entry.at, at) > process.version.handlerTimeout - slack
+  process.version !== undefined && process.clock.least(began.entry.at, at) > process.version.handlerTimeout - slack
 
 /** Whether it must be over: a timer counts on while its process stands still, and fires after that. */
 export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => {

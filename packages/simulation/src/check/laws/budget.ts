@@ -46,9 +46,9 @@ export const budget: Law = ({ processes }) =>
       const earned = isAnswer && settling.fate === "taken" && settling.asked.tag === "Ack" ? perSuccess : 0
       const refunded = isAnswer && settling.fate !== "taken" && isGivenUp(settling) ? 1 : 0
       const spent = !isAnswer && isGivenUp(settling) ? 1 : 0
-      // After its stop, a process requests what it had decided before, and what a lost dead letter leaves room for.
+      // After its stop, a process requests what it had decided before, and what a success or a lost dead letter leaves room for.
       if (isAfter) {
-        most += refunded
+        most += earned + refunded
         continue
       }
       most += earned + refunded - spent
