@@ -714,6 +714,14 @@ describe("early", () => {
     }
     expect(broken(tell(false))).toContain("early")
     expect(broken(tell(true))).not.toContain("early")
+    const store = (replaces: boolean) => (story: Story.Story) => {
+      const { delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.begin(story.deliver(story.store(1, { process: "a1", of: delivery, replaces }), 1, "a1", 2))
+    }
+    expect(broken(store(false))).toContain("early")
+    expect(broken(store(true))).not.toContain("early")
   })
 
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {

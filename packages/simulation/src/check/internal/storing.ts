@@ -32,10 +32,10 @@ const isDuring = (life: DeliveryLife | undefined, { at, since }: Bound): boolean
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
   /** The time in a copy's metadata before which no handler may begin it. */
   const writtenOf = (index: number, copy: CopyLife, process: ProcessLife | undefined): Bound | undefined => {
-    const { message, parent } = copy
+    const { message, parent, stored } = copy
     // A dead letter is due whenever an operator decides.
     if (process?.name === operator) return undefined
-    const settling = parent === undefined ? undefined : askedFor(parent)
+    const settling = parent === undefined || stored?.entry.replaces === true ? undefined : askedFor(parent)
     if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
     if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
       // As it was delivered: the copy may be stored late, when a later delivery of the message has been settled.
