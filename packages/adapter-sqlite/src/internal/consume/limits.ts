@@ -43,10 +43,23 @@ const takenOf = ({ prepare }: Connection, queue: string, fairBy: string): number
   return Number(prepare(sql).get(queue, fairBy)?.["n"])
 }
 
-const deliveredOf = ({ prepare }: Connection, queue: string, fairBy: string, max: number): ReadonlyArray<Delivered> =>
-  prepare("SELECT at, count FROM requeue_delivered WHERE queue = ? AND fair_by = ? ORDER BY at DESC LIMIT ?")
-    .all(queue, fairBy, max)
+const ofShare = "FROM requeue_delivered WHERE queue = ? AND fair_by = ?"
+
+/** Returns the last deliveries of a share: as one, if its window has room. */
+const deliveredOf = (
+  { prepare }: Connection,
+  queue: string,
+  fairBy: string,
+  limit: RateLimit.RateLimit,
+  now: number
+): ReadonlyArray<Delivered> => {
+  const sum = prepare(`SELECT coalesce(sum(count), 0) AS n ${ofShare} AND at > ?`)
+  const count = Number(sum.get(queue, fairBy, now - windowOf(limit))?.["n"])
+  if (count < limit.max) return [{ at: now, count }]
+  return prepare(`SELECT at, count ${ofShare} ORDER BY at DESC LIMIT ?`)
+    .all(queue, fairBy, limit.max)
     .map(({ at, count }) => ({ at: Number(at), count: Number(count) }))
+}
 
 /** Reads the room of a share. */
 export const read = (
@@ -58,7 +71,7 @@ export const read = (
 ): Room => {
   const { concurrency, rateLimit } = limits
   const taken = concurrency === undefined ? 0 : takenOf(connection, queue, fairBy)
-  const delivered = rateLimit === undefined ? [] : deliveredOf(connection, queue, fairBy, rateLimit.max)
+  const delivered = rateLimit === undefined ? [] : deliveredOf(connection, queue, fairBy, rateLimit, now)
   return roomOf(limits, taken, delivered, now)
 }
 
