@@ -1765,3 +1765,19 @@ describe("liveness", () => {
     expect(atEnd(() => {})).toEqual([])
   })
 })
+
+describe("leases", () => {
+  it("a message is with one delivery; the file knows none that a power cut has undone", () => {
+    const tell = (isHandedOut: boolean) => (story: Story.Story) => {
+      story.start("a1")
+      story.start("b1")
+      const copy = story.send(1)
+      if (isHandedOut) story.deliver(copy, 1, "b1")
+      else story.say({ _tag: "Arrived", delivery: -copy, key: 1, queue: "work", process: "b1", attempts: 1 })
+      story.deliver(copy, 1, "a1")
+    }
+    const world = Story.scenario({ kind: "sqlite", lease: 30_000 })
+    expect(broken(tell(true), world)).toContain("leases")
+    expect(broken(tell(false), world)).not.toContain("leases")
+  })
+})

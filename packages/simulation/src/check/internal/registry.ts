@@ -155,9 +155,9 @@ export const make = (scenario: Scenario) => {
     copyOf,
     processOf,
     handOut,
-    /** A delivery. One without a known broker entry belongs to an unknown copy. */
+    /** A delivery. One without a known broker entry, or even a number, belongs to an unknown copy, which has a negative number. */
     deliveryOf: (delivery: Delivery, key: Key, process: ProcessLife): DeliveryLife =>
-      deliveries.get(delivery) ?? handOut(copyOf(-delivery, key), process, delivery, undefined),
+      deliveries.get(delivery) ?? handOut(copyOf(-Math.abs(delivery), key), process, delivery, undefined),
     begin,
     known,
     /** The current attempt of a process with a copy. */
