@@ -75,7 +75,7 @@ export const read = (
   return roomOf(limits, taken, delivered, now)
 }
 
-/** Forgets the deliveries that no window has any more. */
+/** Removes the deliveries whose windows have ended. */
 export const prune = ({ prepare }: Connection, now: number): void =>
   void prepare("DELETE FROM requeue_delivered WHERE until <= ?").run(now)
 
