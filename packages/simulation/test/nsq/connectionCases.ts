@@ -114,4 +114,34 @@ const unstored: OwnCase = {
     })
 }
 
-export const cases: ReadonlyArray<OwnCase> = [credit, unstored, ...forgotten]
+const together = ((): OwnCase => {
+  let open = 0
+  let most = 0
+  return {
+    name: "consumers that start at the same time subscribe in turn, so the last one is answered in time, too",
+    settings: {
+      driver: (driver) => ({
+        ...driver,
+        subscribe: async (...request) => {
+          most = Math.max(most, ++open)
+          try {
+            return await driver.subscribe(...request)
+          } finally {
+            open--
+          }
+        }
+      })
+    },
+    program: ({ nsqd: [first], on }) =>
+      on(() =>
+        Effect.gen(function* () {
+          const queues = Array.from({ length: 100 }, (_, n) => `orders-${n}`)
+          yield* Effect.forEach(queues, (each) => consume(each, []), { concurrency: "unbounded" })
+          assert.strictEqual(queues.filter((each) => clients(first!, each) === 1).length, 100)
+          assert.isAtMost(most, 64)
+        })
+      )
+  }
+})()
+
+export const cases: ReadonlyArray<OwnCase> = [credit, unstored, together, ...forgotten]

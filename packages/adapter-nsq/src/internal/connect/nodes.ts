@@ -1,6 +1,7 @@
 /** The known nsqd and their limits. */
 import { type BrokerError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort } from "../address.ts"
 import type { Driver, Identity } from "../driver.ts"
@@ -27,6 +28,9 @@ export const isSame = (one: Node, other: Node): boolean =>
 export const distinct = (all: ReadonlyArray<Node>): ReadonlyArray<Node> =>
   all.filter((node, index) => all.findIndex((other) => isSame(other, node)) === index)
 
+/** nsqd creates topics and channels one after the other, and slower the more it has: the last answer must come in time. */
+const maxSubscribing = 64
+
 /** An nsqd to which a part of this process is connected or tries to connect. */
 interface Use {
   readonly node: Node
@@ -41,6 +45,8 @@ export interface Nodes {
   readonly given: ReadonlyArray<Node>
   /** Each function returns the nsqd that a part of this process uses. */
   readonly used: Set<() => ReadonlyArray<Use>>
+  /** Limits the consumers that subscribe to an nsqd at the same time. */
+  readonly subscribing: (node: Node) => Semaphore.Semaphore
   /** Learns a limit from the text with which an nsqd refused a publish, until `forget`. */
   readonly refused: (node: Node, text: string) => void
   /** Learns the size in bytes of a message that an nsqd has stored. */
@@ -86,6 +92,7 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
   const refusals = new Map<string, Limits.Configured>()
   const largest = new Map<string, number>()
   const told = new Map<string, string>()
+  const subscribing = new Map<string, Semaphore.Semaphore>()
 
   const at = (address: Address): Node => {
     const name = hostPort(address)
@@ -128,6 +135,11 @@ export const make = (settings: Settings, driver: Driver, elapsed: () => number):
     at,
     given: settings.nsqd.map(at),
     used: new Set(),
+    subscribing: ({ name }) => {
+      const found = subscribing.get(name) ?? Semaphore.makeUnsafe(maxSubscribing)
+      subscribing.set(name, found)
+      return found
+    },
     refused: ({ name }, text) => {
       const before = limits.get(name)
       if (before === undefined) return

@@ -99,9 +99,10 @@ export const connect = (
     }
     const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
     if (isAgain) yield* Effect.sleep(Duration.millis(forgetting))
-    const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
+    const opening = Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       driver.subscribe(settings, node.address, request, on, signal)
     )
+    const connection = yield* nodes.subscribing(node).withPermit(opening)
     const session = Session.make({ ...subscriber, node, topic, connection, gone, elapsed })
     opened.session = session
     if (Deferred.isDoneUnsafe(gone)) session.end()
