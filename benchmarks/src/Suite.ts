@@ -45,6 +45,8 @@ export interface Suite {
   readonly rounds: number
   /** `size(n)` is `n`, or less in a quick run. */
   readonly cases: (size: (messages: number) => number) => ReadonlyArray<Case>
+  /** Whether the pages have one short table of all cases, without pictures. Default: one for each case. */
+  readonly inOneTable?: boolean
   /** Limits for the ratio of CPU to the baseline, by entry: at the limit, the run fails. */
   readonly limits?: Readonly<Record<string, number>>
 }

@@ -3,6 +3,7 @@ import * as Goal from "./Goal.ts"
 import * as Goals from "./goals.ts"
 import { type Column, columns, digits, ratioOf } from "./report.ts"
 import type { CaseResult, Line, Quantity, Result } from "./results.ts"
+import { inOneTable } from "./suites/index.ts"
 
 const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
@@ -46,13 +47,31 @@ const caseOf = (result: CaseResult, index: number): string => {
   ].join("\n\n")
 }
 
+const short: ReadonlyArray<Column> = columns.filter(([title]) =>
+  ["CPU/message", "x baseline (min to max)", "messages/s", "broker CPU", "resident"].includes(title)
+)
+
+/** All cases in one table; the baseline of each is its first line. */
+const together = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => [
+  table(
+    ["", "", ...short.map(([title]) => title)],
+    cases.flatMap(({ case: name, lines }) =>
+      lines.map((line, n) => [n === 0 ? name : "", line.name, ...short.map(([, cell]) => cell(line, lines[0]!))])
+    )
+  ),
+  ...cases.flatMap(({ case: name, failed }) =>
+    failed.map((each) => `${name}: ${each.name} could not: ${each.error.split("\n")[0]}`)
+  )
+]
+
 /** The tables of a suite. */
 const suiteOf = ({ at, cases, command, environment }: Result): string => {
   const { node, system: _, ...rest } = environment
   const facts = Object.entries({ node, ...rest }).map(([name, value]) => `${name} ${value}`)
-  return [`\`${command}\`, ${at.slice(0, 16).replace("T", " ")} UTC; ${facts.join(", ")}.`, ...cases.map(caseOf)].join(
-    "\n\n"
-  )
+  return [
+    `\`${command}\`, ${at.slice(0, 16).replace("T", " ")} UTC; ${facts.join(", ")}.`,
+    ...(inOneTable(cases[0]!.suite) ? together(cases) : cases.map(caseOf))
+  ].join("\n\n")
 }
 
 const names: Readonly<Record<Extract<Quantity, string>, string>> = {

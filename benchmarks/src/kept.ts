@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import * as Docs from "./docs.ts"
 import * as Plot from "./plot.ts"
 import type { Result } from "./results.ts"
+import { inOneTable } from "./suites/index.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const folder = join(root, "benchmarks", "results")
@@ -25,7 +26,7 @@ export const draw = ({ cases }: Result, into: string, say: (line: string) => voi
 
 export const keep = (result: Result, say: (line: string) => void): void => {
   write(join(folder, `${result.cases[0]!.suite}.json`), json(result), say)
-  draw(result, join(root, "benchmarks", "charts"), say)
+  if (!inOneTable(result.cases[0]!.suite)) draw(result, join(root, "benchmarks", "charts"), say)
 }
 
 /** All kept results: files that have the rounds; older files have none. */

@@ -30,13 +30,13 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     await channel.waitForConfirms()
   }
 
-  /** In memory, on this connection, and open to every publisher: the server must not limit the result. */
-  const assert = (name: string, queues: number) =>
+  /** In memory, on this connection, and open to every publisher, not to consumers: the server must not limit the result. */
+  const assert = (queues: ReadonlyArray<string>, isConsumed: boolean) =>
     Promise.all(
-      Array.from({ length: queues }, (_, n) =>
-        channel.assertQueue(`${name}.${n}`, {
-          durable: false,
-          exclusive: true,
+      queues.map((queue) =>
+        channel.assertQueue(queue, {
+          durable: isConsumed,
+          exclusive: !isConsumed,
           arguments: { "x-queue-type": "classic" }
         })
       )
@@ -45,10 +45,21 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
   const make = async ({ job, messages, warmUp }: Case): Promise<Place> => {
     const queue = `bench.${randomBytes(4).toString("hex")}`
     const rehearsal = `${queue}.rehearsal`
-    const { filled = 0, size = 256, body = "bytes", messages: own = messages, queues = 0, rehearsed = 0 } = job
+    const {
+      filled = 0,
+      size = 256,
+      body = "bytes",
+      messages: own = messages,
+      queues = 0,
+      isConsumed,
+      rehearsed = 0
+    } = job
     const all = [queue, rehearsal].flatMap((each) => [each, `${each}.dlq`])
     for (const each of all) await channel.assertQueue(each, quorum)
-    await assert(queue, Number(queues))
+    const many = Array.from({ length: Number(queues) }, (_, n) => `${queue}.${n}`).flatMap((each) =>
+      isConsumed === true ? [each, `${each}.dlq`] : [each]
+    )
+    await assert(many, isConsumed === true)
     const backlog = filled === true ? Number(own) + warmUp : Number(filled)
     const contentType = body === "json" ? "application/json" : "application/octet-stream"
     await fill(queue, backlog, { size: Number(size), contentType })
@@ -56,7 +67,6 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     return {
       job: { url: broker.url, queue, rehearsal },
       clear: async () => {
-        const many = Array.from({ length: Number(queues) }, (_, n) => `${queue}.${n}`)
         await Promise.all([...all, ...many].map((each) => channel.deleteQueue(each)))
       }
     }

@@ -27,3 +27,10 @@ export interface Publish extends Place {
   /** Bytes. */
   readonly size: number
 }
+
+/** Send, or send and handle, this many messages at a time. */
+export interface Scaling extends Publish {
+  readonly queues: number
+  /** Headers of a message. */
+  readonly headers: number
+}

@@ -1,8 +1,9 @@
 /** What Requeue's Promise face does on every broker. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import type { Requeue } from "@requeue/core/promise"
+import type { Workload } from "../Contender.ts"
 import type { Meter } from "../Meter.ts"
-import type { Handling, Publish } from "./jobs.ts"
+import type { Handling, Publish, Scaling } from "./jobs.ts"
 import { publishing } from "./publishing.ts"
 import * as Transit from "./transit.ts"
 
@@ -43,6 +44,49 @@ export const publish = async (requeue: Requeue, job: Publish, meter: Meter): Pro
   const target = bytesOf(job.queue)
   const body = new Uint8Array(job.size).fill(120)
   await publishing(job, meter, () => requeue.send(target, body))
+}
+
+/** The maximum of a consumer; more messages wait on the broker. */
+const maxConcurrency = 1000
+
+const range = (length: number): ReadonlyArray<number> => Array.from({ length }, (_, n) => n)
+
+/** Work in rotation over the queues of a job. `nameOf` names them if they are more than one. */
+export const scaling = (
+  open: (job: Scaling) => Promise<Requeue>,
+  nameOf: (queue: string, n: number) => string = (queue, n) => `${queue}.${n}`
+): Readonly<Record<"roundTrips" | "sends", Workload<Scaling>>> => {
+  const prepare = ({ headers, queue, queues, size }: Scaling, requeue: Requeue) => {
+    const targets = queues === 1 ? [bytesOf(queue)] : range(queues).map((n) => bytesOf(nameOf(queue, n)))
+    const body = new Uint8Array(size).fill(120)
+    const options = { headers: Object.fromEntries(range(headers).map((n) => [`header-${n}`, "value"])) }
+    let turn = 0
+    return { targets, send: () => requeue.send(targets[turn++ % queues]!, body, options) }
+  }
+  return {
+    /** A consumer for each queue. A handled message starts the next send. */
+    roundTrips: async (job, meter) => {
+      await using requeue = await open(job)
+      const { send, targets } = prepare(job, requeue)
+      const { promise: failure, reject } = Promise.withResolvers<never>()
+      let left = job.messages + job.warmUp
+      const next = (): void => {
+        if (left-- > 0) send().catch(reject)
+      }
+      const concurrency = Math.min(maxConcurrency, Math.ceil(job.inFlight / job.queues))
+      const handler = async (): Promise<void> => {
+        meter.tick()
+        next()
+      }
+      await Promise.all(targets.map((target) => requeue.consume(target, { concurrency }, handler)))
+      range(job.inFlight).forEach(next)
+      await Promise.race([meter.done, failure])
+    },
+    sends: async (job, meter) => {
+      await using requeue = await open(job)
+      await publishing(job, meter, prepare(job, requeue).send)
+    }
+  }
 }
 
 /** To this many queues in rotation; the warm-up declares them. */

@@ -9,6 +9,7 @@ import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitm
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
 import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
 import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry, rabbitmqSteady } from "./rabbitmqRetry.ts"
+import { scalings } from "./scaling.ts"
 import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
 import { telemetry, telemetryOff } from "./telemetry.ts"
@@ -46,5 +47,9 @@ export const suites: ReadonlyArray<Suite> = [
   postgres,
   peers,
   peersTransit,
+  ...scalings,
   guard
 ]
+
+/** Whether the pages show all cases of this suite in one table. */
+export const inOneTable = (name: string): boolean => suites.find((suite) => suite.name === name)?.inOneTable === true

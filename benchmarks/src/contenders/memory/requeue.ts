@@ -43,6 +43,8 @@ export const acking: Workload<Jobs.Batches> = async ({ maxBatchSize, messages, o
   await meter.done
 }
 
+export const { roundTrips, sends } = PromiseFace.scaling(() => connect(MemoryBroker.layer()))
+
 /** Sends to this many queues in rotation; the warm-up declares them. */
 export const send: Workload<Jobs.Sending> = async ({ queues, ...work }, meter) => {
   await using requeue = await connect(MemoryBroker.layer())

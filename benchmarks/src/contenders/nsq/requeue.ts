@@ -42,3 +42,8 @@ export const transit: Workload<Transit> = async (job, meter) => {
   await using requeue = await connect(NsqBroker.layer({ url: job.url }))
   await PromiseFace.transit(requeue, job, { concurrency: 99 }, meter)
 }
+
+export const { roundTrips, sends } = PromiseFace.scaling(
+  ({ url }) => connect(NsqBroker.layer({ url })),
+  (queue, n) => queue.replace("/", `-${n}/`)
+)

@@ -1,6 +1,8 @@
 /** Requeue, through its Promise face. */
 import * as PostgresBroker from "@requeue/adapter-postgres/PostgresBroker"
 import { connect } from "@requeue/core/promise"
+import type { Scaling } from "../jobs.ts"
+import * as PromiseFace from "../promiseFace.ts"
 import { type Body, held, workloads } from "./workloads.ts"
 
 const queue = "work"
@@ -25,3 +27,7 @@ export const { consume, deliver, publish, publishBatches } = workloads(async ({ 
     close: () => requeue.close()
   }
 })
+
+export const { roundTrips, sends } = PromiseFace.scaling((job: Scaling & { readonly schema?: string }) =>
+  connect(PostgresBroker.layer({ url: job.url, ...(job.schema === undefined ? {} : { schema: job.schema }) }))
+)

@@ -111,3 +111,8 @@ export const transit: Workload<Transit> = async (job, meter) => {
   await using requeue = await open(job, job.queue)
   await PromiseFace.transit(requeue, job, { concurrency: 99 }, meter)
 }
+
+/** The queues exist. Without the others that a retry or a dead letter needs, as no handler fails. */
+export const { roundTrips, sends } = PromiseFace.scaling(({ url }) =>
+  connect(RabbitMqBroker.layer({ url, assert: "never" }))
+)

@@ -46,3 +46,8 @@ export const transit: Workload<Transit & Jobs.Consume> = async (job, meter) => {
   await using requeue = await open(job)
   await PromiseFace.transit(requeue, job, { concurrency: job.polls * 10 }, meter)
 }
+
+export const { roundTrips, sends } = PromiseFace.scaling(
+  ({ url }) => connect(SqsBroker.layer({ url, waitTime: 1000 })),
+  (queue, n) => `${queue}-${n}`
+)
