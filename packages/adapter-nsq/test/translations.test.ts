@@ -104,14 +104,15 @@ describe("the envelope", () => {
 })
 
 describe("toFrame", () => {
-  it("reads attempts as an unsigned number", () =>
+  it("reads attempts as an unsigned number, and gives all deliveries of a copy the same name", () =>
     fc.assert(
       fc.property(fc.nat(65_535), (attempts) => {
         const payload = Buffer.alloc(28)
         payload.writeBigInt64BE(5n, 0)
         payload.writeUInt16BE(attempts, 8)
         payload.write("0a1b2c3d4e5f6071", 10)
-        assert.deepInclude(toFrame(payload), { timestamp: 5n, attempts, id: "0a1b2c3d4e5f6071" })
+        const id = "0a1b2c3d4e5f6071"
+        assert.deepInclude(toFrame(payload), { timestamp: 5n, attempts, id, name: `${"\0".repeat(7)}\x05${id}` })
       })
     ))
 })

@@ -257,8 +257,8 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "knows a message by its id alone",
     kills: "a copy that has the id of a message in another topic runs all the same",
     file: "consume/toDelivery.ts",
-    text: 'payload.toString("latin1", offsets.id, offsets.body) + payload.toString("hex", 0, offsets.attempts)',
-    replacement: 'payload.toString("latin1", offsets.id, offsets.body)'
+    text: 'named.toString("latin1")',
+    replacement: 'named.toString("latin1", offsets.attempts)'
   },
   {
     name: "trusts nsqd to keep a delay over its restart",

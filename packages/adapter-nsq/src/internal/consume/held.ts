@@ -1,4 +1,5 @@
 /** The held deliveries of a session: neither settled, nor being settled, nor lost. */
+import { TransientMap } from "@requeue/core/port"
 import type { Identity } from "../driver.ts"
 import type { Receipt } from "./receipt.ts"
 
@@ -33,7 +34,7 @@ export const make = (env: {
   const { elapsed, isOpen, onLost } = env
   const { maxMsgTimeout, msgTimeout } = env.identity
   /** The last delivery of each message, keyed by the message's id. */
-  const receipts = new Map<string, Receipt>()
+  const receipts = TransientMap.make<Receipt>()
 
   const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
 
@@ -48,7 +49,7 @@ export const make = (env: {
       return false
     },
     untake: (receipt) => {
-      const isStillOurs = !isLost(receipt) && !receipts.has(receipt.id)
+      const isStillOurs = !isLost(receipt) && receipts.get(receipt.id) === undefined
       if (isStillOurs) receipts.set(receipt.id, receipt)
       // A later delivery of the message is counted separately.
       else onLost()
@@ -61,7 +62,7 @@ export const make = (env: {
       return true
     },
     add: (receipt) => {
-      const isNew = !receipts.has(receipt.id)
+      const isNew = receipts.get(receipt.id) === undefined
       receipts.set(receipt.id, receipt)
       return isNew
     },
@@ -81,9 +82,9 @@ export const make = (env: {
     },
     clear: () => {
       const all = [...receipts.values()]
-      receipts.clear()
+      for (const { id } of all) receipts.delete(id)
       return all
     },
-    size: () => receipts.size
+    size: receipts.size
   }
 }

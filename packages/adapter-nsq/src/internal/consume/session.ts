@@ -59,26 +59,28 @@ const makeWriter = (connection: Connection) => {
 
 const ignore: Written = () => {}
 
-/** How many recent settlements a session remembers. nsqd refuses a command immediately. */
-const knownAnswers = 1000
-
 /**
- * The last settlements of a session with their commands, in a ring buffer. A map would be rebuilt repeatedly, and its
- * old tables would keep their contents alive until the next full garbage collection.
+ * The last settlements of a session with their commands, in a ring buffer. nsqd refuses a command immediately, so within a
+ * round trip it can refuse as many as it may have in flight. No more are remembered: they would survive garbage collections.
  */
 const makeAnswers = () => {
   const last: Array<{ readonly command: string; readonly answered: Answered } | undefined> = []
   let next = 0
+  let size = 1
   return {
+    /** Remembers the settlements of at least two round trips. */
+    reserve: (rdy: number): void => {
+      size = Math.max(size, 2 * rdy)
+    },
     add: (command: string, answered: Answered): void => {
       last[next] = { command, answered }
-      next = (next + 1) % knownAnswers
+      next = (next + 1) % size
     },
     /** Removes and returns the settlement that nsqd refuses with this text; `undefined` if there is none. */
     take: (text: string): Answered | undefined => {
       const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
-      for (let back = 1; back <= last.length; back++) {
-        const index = (next - back + knownAnswers) % knownAnswers
+      for (let back = 1; back <= size; back++) {
+        const index = (next - back + size) % size
         if (last[index]?.command.startsWith(command) !== true) continue
         const { answered } = last[index]
         last[index] = undefined
@@ -174,6 +176,7 @@ export const make = (options: SessionOptions): Session => {
     },
     begin: (credit) => {
       membership = credit.join((share) => {
+        answers.reserve(share)
         write(`RDY ${share}\n`, ignore)
         flush()
       }, identity.maxRdyCount)

@@ -4,6 +4,7 @@
  */
 import type { Delivery } from "../../message/Delivery.ts"
 import * as BoundedMap from "../../runtime/BoundedMap.ts"
+import * as TransientMap from "../../runtime/TransientMap.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
 import type { Reporter } from "../../observe/Reporter.ts"
@@ -32,7 +33,7 @@ const limit = 10_000
 /** `isBound`: deliveries end with their connection, so the broker's count of attempts may restart. */
 export const make = (identify: Identify, isBound: boolean): Copies => {
   /** Foreign messages without ids may share a name. */
-  const byName = new Map<string, Array<Item>>()
+  const byName = TransientMap.make<Array<Item>>()
   const memories = BoundedMap.make<Lifecycle.Memory>(limit)
   return {
     add: (item) => {
@@ -47,13 +48,12 @@ export const make = (identify: Identify, isBound: boolean): Copies => {
       const { name } = item
       const same = name === undefined ? undefined : byName.get(name)
       if (name === undefined || same === undefined) return
-      // Old tables of the map keep this array until the next full garbage collection, so it must not keep the message.
       same.splice(same.indexOf(item), 1)
       if (same.length === 0) byName.delete(name)
       item.name = undefined
     },
     find: (delivery) => {
-      const name = byName.size === 0 ? undefined : identify(delivery)
+      const name = byName.size() === 0 ? undefined : identify(delivery)
       if (name === undefined) return undefined
       const { id } = delivery.metadata
       return byName
