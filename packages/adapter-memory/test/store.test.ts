@@ -148,6 +148,23 @@ describe("a relay", () => {
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect("dead-letters what its broker cannot do, without a call", () =>
+    Effect.gen(function* () {
+      const { database, on, ready } = yield* stored(({ capabilities, ...broker }) => ({
+        ...broker,
+        capabilities: { ...capabilities, keyedOrder: false, fairShares: false },
+        publish: () => Effect.die("it is called")
+      }))
+      yield* on(Relay.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }))
+      for (const asked of ["key", "fairBy"])
+        yield* database.control.publishRaw(Relay.queue, new Uint8Array(1), {
+          "requeue-outbox": JSON.stringify({ queue: "jobs", [asked]: "a" })
+        })
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* ready(database, `${Relay.queue}.dlq`)).length, 2)
+    }).pipe(Effect.scoped, quiet)
+  )
+
   it.effect("publishes no message that is for a broker of another kind, and lets other relays try it first", () =>
     Effect.gen(function* () {
       const { alone, database, on, ready } = yield* stored()

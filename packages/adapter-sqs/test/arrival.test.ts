@@ -32,6 +32,14 @@ const faulty = (MessageId: string): Message => ({
 
 const context = { uncounted: 0, before: 0, now: 0 }
 
+it.each([
+  ["block", { key: "g" }],
+  ["resend", undefined]
+] as const)("with %s, the key of a group is %o", (fifoRetry, place) => {
+  const delivery = arrived(message("a", { Attributes: { MessageGroupId: "g" } }), { ...context, fifoRetry }, "g")
+  assert.deepStrictEqual([delivery.place, delivery.group, delivery.headers["message-group-id"]], [place, "g", "g"])
+})
+
 const deliveryOf = (from: Message, fifo = false) => {
   const receipt = Receipt.make(from, { fifo, receivedAt: 0, leaseEnds: 1, countsHere: false })
   return arrived(from, context, receipt.group, receipt)

@@ -11,7 +11,7 @@ it.effect("a delivery that the core gives another count is the same one, and end
     const inFlight = InFlight.make({
       queue: "orders",
       fifo: false,
-      visibilityTimeout: 30_000,
+      settings: { fifoRetry: "block", visibilityTimeout: 30_000 },
       timers: yield* Timers.make,
       now: () => 0,
       remembered: Remembered.byQueue()("orders"),

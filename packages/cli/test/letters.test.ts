@@ -23,6 +23,27 @@ it("a dry run of an import that stops names no line to go on with", async () => 
   assert.include(done.stdout, "Lines before 4 are imported. Give --from-line 4 to go on")
 })
 
+it("an import to a broker without fair shares names the first line with fairBy, and the reason", async () => {
+  const metadata = { v: 1, id: "order-1", a: 3, t0: 1_700_000_000_000 }
+  const line = (more: object) => JSON.stringify({ queue: "orders.dlq", body: "{}", headers: {}, metadata, ...more })
+  const file = join(mkdtempSync(join(tmpdir(), "requeue-")), "tenants.jsonl")
+  writeFileSync(file, [line({}), line({ fairBy: "acme" })].join("\n"))
+  const { code, stdout } = await requeue([
+    "dead-letters",
+    "import",
+    file,
+    "--url",
+    "sqs://eu-west-1",
+    "--create",
+    "--dry-run"
+  ])
+  assert.strictEqual(code, 1)
+  assert.match(
+    stdout,
+    /^orders\.dlq: would import 1\nline 2: sqs: publish on queue orders\.dlq: Unsupported: SQS itself divides/
+  )
+})
+
 it.each(["list", "group", "peek", "export", "purge --all --yes", "redrive --yes", "park --yes"])(
   "%s refuses --queue and --dlq together",
   async (command) => {

@@ -7,18 +7,11 @@ import * as Wire from "./wire.ts"
 /** Milliseconds between nsqd's scans for due messages. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
 const queueScanInterval = 100
 
-/** Why messages with a key or with `fairBy` are refused. */
-export const keyless = {
-  broker: "nsq",
-  keyedOrderObstacle: "nsqd keeps no order of messages",
-  fairSharesObstacle: "nsqd does not know whose a message is"
-}
-
 export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
   const { envelope, http, outputBufferTimeout, retry } = settings
   const native = limits.maxReqTimeout
   return {
-    ...keyless,
+    broker: "nsq",
     retryDelay: { native, beyond: "deferred copies, one after the other" },
     sendDelay: {
       native,
@@ -42,6 +35,10 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     ...(http ? {} : { countsRemedy: "Leave the option http on: only nsqd's HTTP interface reports counts" }),
     tellsMissing: http,
     exactCounts: false,
-    uncountedBrowse: false
+    uncountedBrowse: false,
+    obstacles: {
+      keyedOrder: "nsqd keeps no order of messages",
+      fairShares: "nsqd does not know whose a message is"
+    }
   }
 }

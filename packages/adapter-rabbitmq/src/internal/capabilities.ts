@@ -26,18 +26,11 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
-/** Why messages with a key or with `fairBy` are refused. */
-export const keyless = {
-  broker: "rabbitmq",
-  keyedOrderObstacle: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it",
-  fairSharesObstacle: "RabbitMQ delivers the messages of a queue in one order"
-}
-
 /** Returns the capabilities of a server of this version, such as `4.3.6`. */
 export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
   const counted = Version.countsReleases(settings.queueType, serverVersion)
   return {
-    ...keyless,
+    broker: "rabbitmq",
     retryDelay: reach(settings),
     sendDelay: reach(settings),
     delayResolution: resolution(settings),
@@ -61,6 +54,10 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     exactCounts: false,
     uncountedBrowse: !counted,
     // Messages that the queue itself delays cannot be browsed.
-    delayedMessages: settings.topology !== "native"
+    delayedMessages: settings.topology !== "native",
+    obstacles: {
+      keyedOrder: "a delayed retry leaves its RabbitMQ queue, so the next message of its key would overtake it",
+      fairShares: "RabbitMQ delivers the messages of a queue in one order"
+    }
   }
 }

@@ -3,15 +3,9 @@ import type { Capabilities } from "@requeue/core/port"
 import type { Settings } from "../SqsOptions.ts"
 import * as Limits from "./limits.ts"
 
-/** Why messages with `fairBy` are refused. */
-export const shareless = {
-  broker: "sqs",
-  fairSharesObstacle: "SQS itself divides a standard queue among the groups in the header message-group-id"
-}
-
 /** Returns the capabilities for these settings. */
 export const make = ({ fifoRetry, visibilityTimeout }: Settings): Capabilities.Capabilities => ({
-  ...shareless,
+  broker: "sqs",
   retryDelay: {
     native: Limits.hide,
     step: 1000,
@@ -41,7 +35,8 @@ export const make = ({ fifoRetry, visibilityTimeout }: Settings): Capabilities.C
   uncountedBrowse: false,
   // Of FIFO queues: a publish to another one refuses keys.
   keyedOrder: fifoRetry === "block",
-  ...(fifoRetry === "block"
-    ? undefined
-    : { keyedOrderObstacle: 'with fifoRetry "resend", a retry moves behind the later messages of its key' })
+  obstacles: {
+    keyedOrder: 'with fifoRetry "resend", a retry moves behind the later messages of its key',
+    fairShares: "SQS itself divides a standard queue among the groups in the header message-group-id"
+  }
 })

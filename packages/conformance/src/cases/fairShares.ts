@@ -7,7 +7,6 @@ import * as Check from "../Check.ts"
 import { manyOf, sendShared, shareOf, test } from "../internal/shares.ts"
 import { idsOf, no, once } from "../internal/keys.ts"
 import * as Needs from "../Needs.ts"
-import * as Workload from "../Workload.ts"
 
 /** One message at a time, and none waits in the process. */
 const alone = { concurrency: 1, prefetch: 0 } as const
@@ -95,10 +94,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.isTrue("detail and remedy", detail !== "" && remedy !== undefined, { detail, remedy })
       const ofBatch = yield* Effect.flip(producer.sendBatch([{ body: 0 }, { body: 1, id: "a1", fairBy: "a" }]))
       Check.isTrue("the error names the entry", ofBatch.message.includes(`entries[1] (id a1): ${detail}`), ofBatch)
-      // An import and the relay of an outbox publish without a producer.
-      const outgoing = { ...Workload.outgoing(lab.queue, "a0", { now: lab.now() }), fairBy: "a" }
-      const refused = yield* Effect.flip(lab.broker.publish([outgoing]))
-      Check.equal("reason of the publish", refused.reason, "Unsupported")
       yield* lab.quiet()
       yield* lab.untilEmpty
     },

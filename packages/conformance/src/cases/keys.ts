@@ -6,7 +6,6 @@ import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { checkOrder, failing, idsOf, keyOf, no, once, runsOf, sendKeyed, test, watch } from "../internal/keys.ts"
 import * as Needs from "../Needs.ts"
-import * as Workload from "../Workload.ts"
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("messages of a key are handled one at a time in the order of their sends, and keys do not wait for each other", function* (lab) {
@@ -115,13 +114,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       const { detail, queue, reason, remedy } = error as BrokerError.BrokerError // It was checked above.
       Check.equal("reason and queue", [reason, queue], ["Unsupported", lab.queue])
       Check.isTrue("detail and remedy", detail !== "" && remedy !== undefined, { detail, remedy })
-      // An import and the relay of an outbox publish without a producer.
-      const outgoing = {
-        ...Workload.outgoing(lab.queue, "a0", { now: lab.now() }),
-        place: { key: "a", queue: lab.queue }
-      }
-      const refused = yield* Effect.flip(lab.broker.publish([outgoing]))
-      Check.equal("reason of the publish", refused.reason, "Unsupported")
       yield* lab.quiet()
       yield* lab.untilEmpty
     },

@@ -109,11 +109,6 @@ export const mutants: ReadonlyArray<Mutant> = [
         }))
     })
   },
-  publishing(
-    "drops a key that no producer has checked",
-    "a broker that does not keep the order of keys refuses a message with a key, with the reason and a remedy",
-    (message) => ({ ...message, place: undefined })
-  ),
   {
     name: "continues after a dead letter on a broker that cannot park it",
     kills: "a broker that cannot hold up the messages of a key refuses to park, before a message is delivered",

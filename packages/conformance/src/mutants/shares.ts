@@ -34,7 +34,6 @@ const refused = "a broker without fair shares refuses a message with fairBy, wit
 export const mutants: ReadonlyArray<Mutant> = [
   publishing("forgets whose a message is", turns, () => ({ fairBy: undefined })),
   publishing("gives all messages the same fairBy", turns, ({ fairBy }) => ({ fairBy: fairBy && "same" })),
-  publishing("drops a fairBy that no producer has checked", refused, () => ({ fairBy: undefined })),
   subscribing(
     "hides fairBy from handlers",
     "retries, dead letters and redriven messages keep their fairBy",

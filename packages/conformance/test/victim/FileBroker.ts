@@ -32,9 +32,7 @@ const capabilities: Capabilities.Capabilities = {
   uncountedBrowse: false
 }
 
-const refusalOf = ({ body, fairBy, place, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
-  if (place !== undefined) return BrokerError.withoutKeys(capabilities, queue)
-  if (fairBy !== undefined) return BrokerError.withoutShares(capabilities, queue)
+const refusalOf = ({ body, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
   return body.length <= capabilities.maxBodySize
     ? undefined
     : new BrokerError.BrokerError({

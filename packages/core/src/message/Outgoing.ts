@@ -25,9 +25,9 @@ export interface Outgoing {
   /** The time from now before which the message must not be delivered, in milliseconds. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
-  /** The message's place in the order of its key. Default: the message has no key. */
+  /** The message's place in the order of its key. Only for a broker with `keyedOrder`. Default: the message has no key. */
   readonly place?: Lane.Place | undefined
-  /** Whose message it is: consumers take those of each value in turn. Default: none. */
+  /** Whose message it is: consumers take those of each value in turn. Only for a broker with `fairShares`. Default: none. */
   readonly fairBy?: string | undefined
   /**
    * Whether a missing queue may be created. If `false`, the publish fails with `QueueMissing` or `Unroutable`, even if the

@@ -1,6 +1,5 @@
 /** Errors of brokers. They are never reported as failures of a handler. */
 import * as Data from "effect/Data"
-import type { Capabilities } from "./Capabilities.ts"
 import type { ConfigurationError } from "../options/ConfigurationError.ts"
 import { quoted } from "../options/quoted.ts"
 
@@ -160,39 +159,3 @@ export const withoutTransactions = (broker: string, queue?: string): BrokerError
     detail: "this broker has no transactions",
     remedy: "Connect with the option store, use PostgreSQL or SQLite, or make the handler idempotent and ack as usual"
   })
-
-/** Returns the error of a send with a key to a broker, or one of its queues, that does not keep the order of keys. */
-export const withoutKeys = (
-  { broker, keyedOrderObstacle = "this broker does not keep the order of messages with a key" }: Keyless,
-  queue: string,
-  operation = "publish"
-): BrokerError =>
-  new BrokerError({
-    broker,
-    operation,
-    queue,
-    reason: "Unsupported",
-    detail: keyedOrderObstacle,
-    remedy: "Send without key, or use SQLite, PostgreSQL or a FIFO queue of SQS"
-  })
-
-/** The capabilities that name a broker, and its reason to refuse keys. */
-type Keyless = Pick<Capabilities, "broker" | "keyedOrderObstacle">
-
-/** Returns the error of a send with `fairBy` to a broker that does not take the messages of each value in turn. */
-export const withoutShares = (
-  { broker, fairSharesObstacle = "this broker delivers all messages of a queue in one order" }: Shareless,
-  queue: string,
-  operation = "publish"
-): BrokerError =>
-  new BrokerError({
-    broker,
-    operation,
-    queue,
-    reason: "Unsupported",
-    detail: fairSharesObstacle,
-    remedy: "Send without fairBy, or use SQLite or PostgreSQL"
-  })
-
-/** The capabilities that name a broker, and its reason to refuse shares. */
-type Shareless = Pick<Capabilities, "broker" | "fairSharesObstacle">

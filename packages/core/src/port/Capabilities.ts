@@ -22,6 +22,9 @@ export interface Lease {
   readonly max: number
 }
 
+/** Capabilities that messages or consumers can ask for. The core refuses what asks for one that the broker lacks. */
+export type Optional = "keyedOrder" | "parkedKeys" | "fairShares"
+
 /** The capabilities of a broker. */
 export interface Capabilities {
   /** The broker's name, for example `memory`, `rabbitmq`, `nsq` or `sqs`. */
@@ -89,8 +92,6 @@ export interface Capabilities {
    * Default: false, and sends with a key are refused.
    */
   readonly keyedOrder?: boolean | undefined
-  /** Why the broker does not keep the order of keys: a sentence without a full stop. Default: none is given. */
-  readonly keyedOrderObstacle?: string | undefined
   /** Whether a dead letter can hold up the later messages of its key until it is redriven or removed. Default: false. */
   readonly parkedKeys?: boolean | undefined
   /**
@@ -98,8 +99,8 @@ export interface Capabilities {
    * refused.
    */
   readonly fairShares?: boolean | undefined
-  /** Why there are no fair shares: a sentence without a full stop. Default: all messages of a queue have one order. */
-  readonly fairSharesObstacle?: string | undefined
+  /** Why the broker lacks a capability: a sentence without a full stop, for errors. Default: a general reason. */
+  readonly obstacles?: { readonly [C in Optional]?: string } | undefined
   /**
    * Whether the transactions are those of another database, whose inbox records the messages. A message whose transaction was
    * committed can then be delivered again, and is acked without an effect. Default: false.

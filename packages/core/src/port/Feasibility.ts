@@ -1,8 +1,10 @@
-/** Feasibility: whether a broker can do what a policy requires. It is checked before a consumer starts. */
+/** Feasibility: whether a broker can do what a consumer or a message requires. It is checked before a start or a publish. */
 import * as Backoff from "../policy/Backoff.ts"
-import type { Capabilities, DelayReach } from "./Capabilities.ts"
+import { BrokerError } from "./BrokerError.ts"
+import type { Capabilities, DelayReach, Optional } from "./Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
+import type { Outgoing } from "../message/Outgoing.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { ShareLimits } from "../policy/ShareLimits.ts"
 
@@ -53,6 +55,8 @@ export const describe = (support: Support): Told => {
   }
 }
 
+type Impossible = Extract<Support, { _tag: "Impossible" }>
+
 const Exact: Support = { _tag: "Exact" }
 
 /** Returns how the broker rounds the delays; `undefined` if it keeps each of them. */
@@ -89,20 +93,26 @@ const lease = (timeout: number, { lease }: Capabilities): Support => {
   }
 }
 
-const parking: Support = {
-  _tag: "Impossible",
-  why: "the broker cannot hold up the messages of a key after a dead letter",
-  remedy: 'Set afterDeadLetter to "continue", or use SQLite'
+/** The problem of a broker without a capability, and the brokers with it. */
+const absences: { readonly [C in Optional]: readonly [string, string] } = {
+  keyedOrder: [
+    "the broker does not keep the order of messages with a key",
+    "SQLite, PostgreSQL or a FIFO queue of SQS"
+  ],
+  parkedKeys: ["the broker cannot hold up the messages of a key after a dead letter", "SQLite or PostgreSQL"],
+  fairShares: ["the broker delivers all messages of a queue in one order", "SQLite or PostgreSQL"]
 }
 
-const shares = (
-  { rateLimit }: ShareLimits,
-  { immediate }: RetryPolicy,
-  { fairShares, fairSharesObstacle = "the broker delivers all messages of a queue in one order" }: Capabilities
-): Support => {
-  if (fairShares !== true)
-    return { _tag: "Impossible", why: fairSharesObstacle, remedy: "Remove shareLimits, or use SQLite or PostgreSQL" }
-  if (rateLimit === undefined || immediate === 0) return Exact
+/** Returns `undefined` if the broker has the capability. `without`: how to do without it. */
+const absence = (name: Optional, capabilities: Capabilities, without: string): Impossible | undefined => {
+  if (capabilities[name] === true) return undefined
+  const [why, others] = absences[name]
+  return { _tag: "Impossible", why: capabilities.obstacles?.[name] ?? why, remedy: `${without}, or use ${others}` }
+}
+
+const shares = ({ rateLimit }: ShareLimits, { immediate }: RetryPolicy, capabilities: Capabilities): Support => {
+  const missing = absence("fairShares", capabilities, "Remove shareLimits")
+  if (missing !== undefined || rateLimit === undefined || immediate === 0) return missing ?? Exact
   return {
     _tag: "Impossible",
     why: "the broker counts deliveries, and an immediate retry needs none",
@@ -147,7 +157,8 @@ export const check = (
   if (queue !== undefined && deadLetterQueues(requirements.retry, queue).includes(queue))
     findings.push(ownDeadLetters(queue))
   if (requirements.retry.afterDeadLetter === "park") {
-    findings.push({ field: "retry.afterDeadLetter", support: capabilities.parkedKeys === true ? Exact : parking })
+    const missing = absence("parkedKeys", capabilities, 'Set afterDeadLetter to "continue"')
+    findings.push({ field: "retry.afterDeadLetter", support: missing ?? Exact })
   }
   if (backoff !== undefined) {
     findings.push({
@@ -198,4 +209,21 @@ export const refusal = (
     })
   }
   return undefined
+}
+
+/**
+ * Returns the error of a message whose key or `fairBy` the broker cannot honour; `undefined` if it can. An adapter never gets such a
+ * message.
+ */
+export const refusalOf = (
+  { fairBy, place, queue }: Pick<Outgoing, "fairBy" | "place" | "queue">,
+  capabilities: Capabilities,
+  operation = "publish"
+): BrokerError | undefined => {
+  const missing =
+    (place && absence("keyedOrder", capabilities, "Send without key")) ??
+    (fairBy === undefined ? undefined : absence("fairShares", capabilities, "Send without fairBy"))
+  if (missing === undefined) return undefined
+  const { remedy, why: detail } = missing
+  return new BrokerError({ broker: capabilities.broker, operation, queue, reason: "Unsupported", detail, remedy })
 }

@@ -24,6 +24,8 @@ import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import { Broker, fateOf, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
+import type { Capabilities } from "../port/Capabilities.ts"
+import * as Feasibility from "../port/Feasibility.ts"
 import { outbox, outboxOf } from "../port/Inbox.ts"
 import * as Log from "../port/Log.ts"
 import * as Reconnect from "../runtime/Reconnect.ts"
@@ -67,9 +69,7 @@ export const defaults = {
 type Entry = readonly [Received<Uint8Array>, Outgoing]
 
 /** Publishes messages. `onFailure` logs the failures of an outage. */
-interface Publisher extends Pick<Service, "publish"> {
-  /** The kind of the broker. */
-  readonly broker: string
+interface Publisher extends Pick<Service, "capabilities" | "publish"> {
   readonly onFailure: (error: BrokerError) => Effect.Effect<void>
 }
 
@@ -77,7 +77,7 @@ const publisher = ({ capabilities, publish }: Service): Publisher => {
   let failures = 0
   const { broker } = capabilities
   return {
-    broker,
+    capabilities,
     publish: (messages) => Effect.tap(publish(messages), () => Effect.sync(() => (failures = 0))),
     onFailure: ({ message }) =>
       Effect.suspend(() => {
@@ -125,21 +125,26 @@ const forward = (publisher: Publisher, entries: ReadonlyArray<Entry>): Effect.Ef
   )
 }
 
-const failureOf = (addressed: Outbox.Addressed | undefined, broker: string): Error =>
-  addressed === undefined
-    ? new NotAddressed("the message has no valid header requeue-outbox with the name of a queue")
-    : new ForAnotherBroker(
-        `the message is for ${addressed.broker}, and this relay publishes on ${broker}. Give each broker of the store another ` +
-          "storeNamespace"
-      )
+/** Returns why a message cannot be published; `undefined` if it can. */
+const failureOf = (addressed: Outbox.Addressed | undefined, capabilities: Capabilities): Error | undefined => {
+  if (addressed === undefined)
+    return new NotAddressed("the message has no valid header requeue-outbox with the name of a queue")
+  if (addressed.broker === capabilities.broker) return Feasibility.refusalOf(addressed.outgoing, capabilities)
+  return new ForAnotherBroker(
+    `the message is for ${addressed.broker}, and this relay publishes on ${capabilities.broker}. Give each broker of the store another ` +
+      "storeNamespace"
+  )
+}
 
 const relay =
   (publisher: Publisher) =>
   ({ messages }: Batch<Uint8Array>): Effect.Effect<void> => {
+    const { capabilities } = publisher
     const entries = messages.flatMap((message) => {
-      const addressed = Outbox.fromOutbox(message, publisher.broker)
-      if (addressed?.broker === publisher.broker) return [[message, addressed.outgoing] as const]
-      message.fail(failureOf(addressed, publisher.broker))
+      const addressed = Outbox.fromOutbox(message, capabilities.broker)
+      const failure = failureOf(addressed, capabilities)
+      if (addressed !== undefined && failure === undefined) return [[message, addressed.outgoing] as const]
+      message.fail(failure)
       return []
     })
     if (entries.length === 0) return Effect.void

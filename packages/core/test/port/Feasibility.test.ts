@@ -5,6 +5,7 @@ import { ConfigurationError } from "../../src/options/ConfigurationError.ts"
 import * as Delay from "../../src/message/Delay.ts"
 import * as Feasibility from "../../src/port/Feasibility.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import * as ShareLimits from "../../src/policy/ShareLimits.ts"
 import { plain } from "../scripted.ts"
 
 const [minute, hour] = [60_000, 3_600_000]
@@ -122,6 +123,29 @@ const table: ReadonlyArray<readonly [string, Feasibility.Requirements, Capabilit
     }
   ],
   [
+    "a parked key and limits of shares, with the reasons of the broker or general ones",
+    requirements({ afterDeadLetter: "park" }, { shareLimits: ShareLimits.make({ concurrency: 1 }) }),
+    { ...able, obstacles: { parkedKeys: "it has no keys" } },
+    {
+      "retry.afterDeadLetter": {
+        _tag: "Impossible",
+        why: "it has no keys",
+        remedy: 'Set afterDeadLetter to "continue", or use SQLite or PostgreSQL'
+      },
+      shareLimits: {
+        _tag: "Impossible",
+        why: "the broker delivers all messages of a queue in one order",
+        remedy: "Remove shareLimits, or use SQLite or PostgreSQL"
+      }
+    }
+  ],
+  [
+    "both, on a broker that can",
+    requirements({ afterDeadLetter: "park" }, { shareLimits: ShareLimits.make({ concurrency: 1 }) }),
+    { ...able, parkedKeys: true, fairShares: true },
+    { "retry.afterDeadLetter": Exact, shareLimits: Exact }
+  ],
+  [
     "any handler, with a lease that can be extended for ever",
     timeout(Number.POSITIVE_INFINITY),
     leased(Number.POSITIVE_INFINITY),
@@ -152,6 +176,32 @@ describe("refusal", () => {
   it("is none when all can be met", () => {
     const findings = Feasibility.check(requirements(constant(2 * hour)), hopping)
     assert.isUndefined(Feasibility.refusal(findings, hopping, "work"))
+  })
+})
+
+describe("refusalOf", () => {
+  const place = { key: "a" }
+  it.each([
+    ["a key", { place }, {}, "the broker does not keep the order of messages with a key. Send without key, or use"],
+    ["fairBy", { fairBy: "a" }, {}, "the broker delivers all messages of a queue in one order. Send without fairBy"],
+    [
+      "a key first",
+      { place, fairBy: "a" },
+      { obstacles: { keyedOrder: "it forgets" } },
+      "it forgets. Send without key"
+    ],
+    ["fairBy beside a key", { place, fairBy: "a" }, { keyedOrder: true }, "Send without fairBy"]
+  ])("refuses %s", (_, message, more, expected) => {
+    const error = Feasibility.refusalOf({ queue: "work", ...message }, { ...able, ...more })
+    assert.strictEqual(error?.reason, "Unsupported")
+    assert.include(error?.message, expected)
+  })
+
+  it.each([
+    ["neither", {}, {}],
+    ["both, where the broker can", { place, fairBy: "a" }, { keyedOrder: true, fairShares: true }]
+  ])("accepts %s", (_, message, more) => {
+    assert.isUndefined(Feasibility.refusalOf({ queue: "work", ...message }, { ...able, ...more }))
   })
 })
 

@@ -9,7 +9,7 @@
  * | `operation`, `command`, `operator`, `broker` | as in the line for the beginning |
  * | `queue` | the queue that the letter leaves |
  * | `letter` | its id |
- * | `key` | its key; absent if it has none |
+ * | `key`, `fairBy` | its key, and whose it is; absent if it has none |
  * | `to` | the queue that the letter goes to; absent if the letter is removed |
  */
 import type { DeadLetter } from "./internal/deadLetter.ts"
@@ -49,14 +49,14 @@ export const newId = (): string => crypto.randomUUID().replaceAll("-", "").slice
  */
 export const ofLetters = (
   { isRemoval = false, to, ...operation }: Operation,
-  letters: ReadonlyArray<Pick<DeadLetter, "id" | "key" | "origin">>,
+  letters: ReadonlyArray<Pick<DeadLetter, "fairBy" | "id" | "key" | "origin">>,
   now: number
 ): string => {
   const time = new Date(now).toISOString()
   return letters
-    .map(({ id, key, origin }) => {
+    .map(({ fairBy, id, key, origin }) => {
       const target = isRemoval ? undefined : (to ?? origin?.queue)
-      return `${JSON.stringify({ time, event: "letter", ...operation, letter: id, key, to: target })}\n`
+      return `${JSON.stringify({ time, event: "letter", ...operation, letter: id, key, fairBy, to: target })}\n`
     })
     .join("")
 }

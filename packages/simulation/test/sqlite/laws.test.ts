@@ -271,18 +271,22 @@ describe("shares", () => {
     expect(brokenWith([...shares, "other"], limits, tell)).toEqual(laws)
   })
 
-  it.each(["asked", "lease", "restart"] as const)("have a place again when a message is back: %s", (why) => {
-    const tell = (isBack: boolean) => (story: Story.Story) => {
-      story.start("a1", 9)
-      const copies = [story.send(1), story.send(2)]
-      const delivery = story.deliver(copies[0]!, 1, "a1")
-      story.wait(5000)
-      if (isBack) story.back(delivery, why)
-      story.deliver(copies[1]!, 2, "a1")
+  it.each(["asked", "lease", "restart", "forgotten"] as const)(
+    "have a place again when a message is back: %s",
+    (why) => {
+      const tell = (isBack: boolean) => (story: Story.Story) => {
+        story.start("a1", 9)
+        const copies = [story.send(1), story.send(2)]
+        const delivery = story.deliver(copies[0]!, 1, "a1")
+        story.wait(5000)
+        const end = () => (why === "forgotten" ? story.gone(copies[0]!, 1, why) : story.back(delivery, why))
+        if (isBack) end()
+        story.deliver(copies[1]!, 2, "a1")
+      }
+      expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(false))).toContain("shares")
+      expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(true))).not.toContain("shares")
     }
-    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(false))).toContain("shares")
-    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(true))).not.toContain("shares")
-  })
+  )
 
   it("are not taken from repeatedly while another one waits", () => {
     const tell = (turns: number, order: ReadonlyArray<number>) => (story: Story.Story) => {

@@ -29,10 +29,7 @@ interface Dependencies {
   readonly delays: Delays
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly capabilities: Pick<
-    Capabilities.Capabilities,
-    "broker" | "fairShares" | "fairSharesObstacle" | "keyedOrder" | "keyedOrderObstacle" | "maxBodySize"
-  >
+  readonly capabilities: Pick<Capabilities.Capabilities, "maxBodySize">
   readonly maxMessages: number
   /** Whether the confirmation of this call is lost. */
   readonly loseConfirmation: () => boolean
@@ -75,18 +72,9 @@ export const make = (dependencies: Dependencies): Publisher => {
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
-  const refusal = ({
-    body,
-    create,
-    delay,
-    fairBy,
-    place,
-    queue
-  }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
-    const { fairShares, keyedOrder, maxBodySize } = capabilities
+  const refusal = ({ body, create, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+    const { maxBodySize } = capabilities
     if (!isOpen) return closed(queue)
-    if (place !== undefined && keyedOrder !== true) return BrokerError.withoutKeys(capabilities, queue)
-    if (fairBy !== undefined && fairShares !== true) return BrokerError.withoutShares(capabilities, queue)
     if (create === false && !queues.all.has(queue)) return failure(queue, "QueueMissing", "there is no such queue")
     if (body.length <= maxBodySize) return delays.refusal("publish", queue, delay)
     const detail = `the body has ${body.length} bytes, the limit is ${maxBodySize}`

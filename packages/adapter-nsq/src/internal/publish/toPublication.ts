@@ -1,6 +1,5 @@
 /** Converts an outgoing message to a message for nsqd. Pure. */
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
-import { keyless } from "../capabilities.ts"
 import type { Limits } from "../limits.ts"
 import type { Queue } from "../names.ts"
 import * as Wire from "../wire.ts"
@@ -47,9 +46,7 @@ export const toPublication = (
   context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
-  const { body, fairBy, place, queue } = message
-  if (place !== undefined) return BrokerError.withoutKeys(keyless, queue)
-  if (fairBy !== undefined) return BrokerError.withoutShares(keyless, queue)
+  const { body, queue } = message
   if (!isCopy && body.length > bodyLimit(context)) {
     const detail = `the body has ${body.length} bytes, the limit is ${bodyLimit(context)}`
     return refusal(message, "BodyTooLarge", detail, `Send a smaller body, or ${raise}`)

@@ -2,7 +2,6 @@
 import { BoundedMap, BrokerError, type Message, type Outgoing } from "@requeue/core/port"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Plan from "../../RabbitMqPlan.ts"
-import { keyless } from "../capabilities.ts"
 import type { Properties, Publication } from "../client.ts"
 import { keyOf, type NativeObject } from "../declare/objects.ts"
 import * as NameRules from "../nameRules.ts"
@@ -102,8 +101,6 @@ const exchangeLimit = 1000
 
 /** The error for a message that cannot be sent at all. */
 const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
-  if (message.place !== undefined) return BrokerError.withoutKeys(keyless, message.queue)
-  if (message.fairBy !== undefined) return BrokerError.withoutShares(keyless, message.queue)
   const asked = Native.nativeOptions.of(message.native)
   if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
   if (message.delay > 0 && asked !== undefined) {

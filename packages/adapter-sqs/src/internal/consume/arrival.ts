@@ -27,7 +27,8 @@ class Arrived implements Delivery.Delivery {
     this.metadata = metadata
     this.unreadable = unreadable
     this.group = group
-    this.place = group === undefined || group === Wire.defaultGroup ? undefined : { key: group }
+    const isKey = group !== undefined && group !== Wire.defaultGroup && context.fifoRetry !== "resend"
+    this.place = isKey ? { key: group } : undefined
     this.receipt = receipt
     this.#message = message
   }

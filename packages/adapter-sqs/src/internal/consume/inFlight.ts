@@ -1,5 +1,6 @@
 /** The deliveries of one subscription in flight: received, but neither settled nor lost. */
 import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/port"
+import type { Settings } from "../../SqsOptions.ts"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
 import * as Receipt from "./receipt.ts"
@@ -34,8 +35,7 @@ export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): Readonly
 export const make = (env: {
   readonly queue: string
   readonly fifo: boolean
-  /** Lease in milliseconds. */
-  readonly visibilityTimeout: number
+  readonly settings: Pick<Settings, "fifoRetry" | "visibilityTimeout">
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -48,7 +48,8 @@ export const make = (env: {
   /** Deletes a message that was settled before. */
   readonly discard: (message: Message) => void
 }): InFlight => {
-  const { fifo, remembered, timers, visibilityTimeout } = env
+  const { fifo, remembered, settings, timers } = env
+  const { fifoRetry, visibilityTimeout } = settings
   const receipts = Bag.make<Receipt.Receipt>()
   const held = new Set<Receipt.Receipt>()
   /** The last delivery of each message: the core settles no earlier one, whose receipt may still work. */
@@ -98,7 +99,8 @@ export const make = (env: {
         uncounted: remembered.uncounted(MessageId),
         before: before.count,
         now: env.now(),
-        queue: env.queue
+        queue: env.queue,
+        fifoRetry
       }
       const delivery = arrived(message, context, receipt.group, receipt)
       receipt.delivery = delivery

@@ -176,7 +176,6 @@ export const subscribe = (
     const inFlight = InFlight.make({
       ...source,
       remembered,
-      visibilityTimeout: settings.visibilityTimeout,
       onEnd: EventLoop.atEndOfJob(() => polls.refresh()),
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))

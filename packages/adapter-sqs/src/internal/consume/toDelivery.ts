@@ -2,6 +2,7 @@
 import { Failure, Metadata } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
+import type { FifoRetry } from "../../SqsOptions.ts"
 import * as Names from "../names.ts"
 import * as Wire from "../wire.ts"
 import { receives } from "./receipt.ts"
@@ -16,6 +17,8 @@ export interface Context {
   readonly now: number
   /** The program's name of the queue; a dead-letter queue's name may contain that of its source. */
   readonly queue?: string | undefined
+  /** With `resend`, a group is no key: its retries leave the order. Default: `block`. */
+  readonly fifoRetry?: FifoRetry | undefined
 }
 
 /** A delivery without its receipt, its group and its native facts. */

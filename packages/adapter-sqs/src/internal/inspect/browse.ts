@@ -45,7 +45,7 @@ const lastGrace = waitTime + 2000
 
 export interface Dependencies {
   readonly client: Client
-  readonly settings: Pick<Settings, "address" | "visibilityTimeout">
+  readonly settings: Pick<Settings, "address" | "fifoRetry" | "visibilityTimeout">
   readonly queues: Queues
   readonly sources: Sources
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -148,7 +148,8 @@ export const browse = (
         const leaseEnds = receivedAt + visibilityTimeout
         const receipt = { handle, messageId, receivedAt, leaseEnds, leaseError: undefined }
         if (!hold.add(receipt)) continue
-        const context = { uncounted: 0, before: sources.before(message).count, now: env.now(), queue }
+        const { fifoRetry } = env.settings
+        const context = { uncounted: 0, before: sources.before(message).count, now: env.now(), queue, fifoRetry }
         const delivery = arrived(message, context, fifo ? message.Attributes?.MessageGroupId : undefined, receipt)
         Originals.note(delivery.body, messageId)
         if (Wire.hasHeaders(MessageAttributes)) Originals.originals.set(delivery.body, MessageAttributes)

@@ -118,13 +118,17 @@ const commands =
   }
 
 /** Returns the delivery of an invocation's message. Its lease outlasts the function. */
-const toReceived = (message: Message, { fifo, remembered, sources }: Invocation, clock: Clocks): Delivery.Delivery => {
+const toReceived = (
+  message: Message,
+  { fifo, remembered, settings: { fifoRetry }, sources }: Invocation,
+  clock: Clocks
+): Delivery.Delivery => {
   const receivedAt = clock.elapsed() - batchingWindow
   const { count: before, isShared } = sources.before(message)
   const leaseEnds = Number.POSITIVE_INFINITY
   const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !isShared })
   const uncounted = remembered.uncounted(receipt.messageId)
-  return arrived(message, { uncounted, before, now: clock.now() }, receipt.group, receipt)
+  return arrived(message, { uncounted, before, now: clock.now(), fifoRetry }, receipt.group, receipt)
 }
 
 /** Whether a smaller copy may follow after the failure of one of these requests. */

@@ -10,7 +10,6 @@ import * as Originals from "../consume/originals.ts"
 import { textOf } from "../consume/toDelivery.ts"
 import * as Limits from "../limits.ts"
 import * as Native from "../native.ts"
-import { shareless } from "../capabilities.ts"
 import * as Wire from "../wire.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
@@ -29,6 +28,9 @@ export interface Publication {
 const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail: string, remedy?: string) =>
   Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
+const notFifo = "the queue is not FIFO, because its name does not end in .fifo"
+const illegalKey = "a key has 1 to 128 letters, digits and punctuation marks"
+
 /**
  * Returns the entry of a message, or a `BrokerError` if SQS would refuse it. For a copy, `original` are the attributes
  * of its delivery, whose bytes and numbers keep their type, and `source` is SQS's id of that message.
@@ -45,8 +47,10 @@ export const toPublication = (
   const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
   const { deduplication, trace } = fields
   const { key = fields.group } = outgoing.place ?? {}
-  const keyless = isFirst(metadata) ? refusalOf(outgoing, fifo) : undefined
-  if (keyless !== undefined) return Result.fail(keyless)
+  if (isFirst(metadata) && outgoing.place !== undefined) {
+    if (!fifo) return refuse(queue, "Unsupported", notFifo, "Send without key, or to a FIFO queue")
+    if (!Wire.isLegalId(outgoing.place.key)) return refuse(queue, "Unsupported", illegalKey, "Use another key")
+  }
   const illegal = isFirst(metadata) && original === undefined ? fields.illegal : undefined
   if (illegal !== undefined) {
     return refuse(
@@ -91,15 +95,6 @@ export const toPublication = (
     )
   }
   return Result.succeed({ entry, size })
-}
-
-/** Returns why SQS does not take the message in turn with others, or does not keep the order of its key. */
-const refusalOf = ({ fairBy, place, queue }: Outgoing.Outgoing, fifo: boolean): BrokerError.BrokerError | undefined => {
-  if (fairBy !== undefined) return BrokerError.withoutShares(shareless, queue)
-  if (place === undefined) return undefined
-  const refuse = (keyedOrderObstacle: string) => BrokerError.withoutKeys({ broker: "sqs", keyedOrderObstacle }, queue)
-  if (!fifo) return refuse("the queue is not FIFO, because its name does not end in .fifo")
-  return Wire.isLegalId(place.key) ? undefined : refuse("a key has 1 to 128 letters, digits and punctuation marks")
 }
 
 /** Whether a message is published for the first time. */

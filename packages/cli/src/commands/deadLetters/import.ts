@@ -1,6 +1,6 @@
 /** `requeue dead-letters import`: publishes the letters of an export. */
 import { Broker, type BrokerError } from "@requeue/core"
-import { type Outgoing } from "@requeue/core/port"
+import { Feasibility, type Outgoing } from "@requeue/core/port"
 import { LetterLine } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Argument from "effect/cli/Argument"
@@ -161,7 +161,7 @@ const run = (
   signal: AbortSignal
 ) =>
   Effect.gen(function* () {
-    const { publish } = yield* Broker.Broker
+    const { capabilities, publish } = yield* Broker.Broker
     const output = yield* Output
     const known = new Set<string>()
     let waiting: Array<Numbered> = []
@@ -184,9 +184,10 @@ const run = (
       const { number, text } = line
       if (number < options.fromLine || text?.trim() === "") continue
       const letter = text === undefined ? { detail: "the line is not in UTF-8" } : LetterLine.parse(text, options.to)
-      if ("detail" in letter) {
+      const problem = "detail" in letter ? letter.detail : Feasibility.refusalOf(letter, capabilities)?.message
+      if ("detail" in letter || problem !== undefined) {
         yield* send
-        report.problem ??= `line ${number}: ${letter.detail}`
+        report.problem ??= `line ${number}: ${problem}`
         return
       }
       waiting.push({ number, letter })

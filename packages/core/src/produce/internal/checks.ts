@@ -1,7 +1,7 @@
 /** Checks of a message before a send: `send` and `sendBatch` return a RangeError; the others throw the send's error. */
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
-import { BrokerError, withoutKeys, withoutShares } from "../../port/BrokerError.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import type { Codec } from "../../message/Codec.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -88,7 +88,7 @@ const idKind: OptionKind.OptionKind = {
   holds: () => true,
   fits: (value) => typeof value === "string" && Delay.parsed.fits?.(value) === false
 }
-/** {@link key} and {@link fairBy} check it, with the message's other errors. */
+/** {@link shortText} checks it, with the message's other errors. */
 const laterKind: OptionKind.OptionKind = { ...OptionKind.text, holds: () => true, fits: () => false }
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
@@ -192,19 +192,8 @@ export const id = (queue: string, id: string): string => {
   throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave id out for a random UUID" })
 }
 
-/** Throws if a broker does not keep the order of keys, or the key is not valid. */
-export const key = (queue: string, key: string, capabilities: Capabilities): string => {
-  if (capabilities.keyedOrder !== true) throw withoutKeys(capabilities, queue)
-  return shortText(queue, "key", key)
-}
-
-/** Throws if a broker does not take the messages of each value in turn, or the value is not valid. */
-export const fairBy = (queue: string, fairBy: string, capabilities: Capabilities): string => {
-  if (capabilities.fairShares !== true) throw withoutShares(capabilities, queue)
-  return shortText(queue, "fairBy", fairBy)
-}
-
-const shortText = (queue: string, field: string, value: string): string => {
+/** Returns a key or a `fairBy`. */
+export const shortText = (queue: string, field: "key" | "fairBy", value: string): string => {
   const problem = Metadata.problemOfId(value)
   if (problem === undefined) return value
   throw new EncodeError({ queue, field, detail: problem, remedy: "Use a short text, such as an id" })

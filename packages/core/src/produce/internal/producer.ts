@@ -6,6 +6,7 @@ import * as Direct from "../../runtime/Direct.ts"
 import { Broker, type Service } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
+import * as Feasibility from "../../port/Feasibility.ts"
 import * as Checks from "./checks.ts"
 import type { BatchEntry, BatchOptions, SendError, SendOptions } from "./checks.ts"
 import * as Encoding from "./encoding.ts"
@@ -183,10 +184,13 @@ const outgoing =
       headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
       delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
       native,
-      key: key === undefined ? undefined : Checks.key(name, key, capabilities),
-      fairBy: fairBy === undefined ? undefined : Checks.fairBy(name, fairBy, capabilities)
+      key: key === undefined ? undefined : Checks.shortText(name, "key", key),
+      fairBy: fairBy === undefined ? undefined : Checks.shortText(name, "fairBy", fairBy)
     }
-    return Outgoing.make(message, clock.currentTimeMillisUnsafe())
+    const made = Outgoing.make(message, clock.currentTimeMillisUnsafe())
+    const refused = Feasibility.refusalOf(made, capabilities)
+    if (refused !== undefined) throw refused
+    return made
   }
 
 export const make = <A>(

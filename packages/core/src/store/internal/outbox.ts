@@ -12,8 +12,9 @@
  * | `native` | the options of the message for single brokers; absent when there are none |
  * | `create` | `false` if a missing queue must not be created; otherwise absent |
  */
-import { BrokerError, withoutKeys } from "../../port/BrokerError.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
+import * as Feasibility from "../../port/Feasibility.ts"
 import * as Losses from "../../message/internal/losses.ts"
 import type { Received } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
@@ -55,7 +56,8 @@ export const refusal = (
   { broker, outbox }: Waiting,
   store: Capabilities
 ): BrokerError | undefined => {
-  if (place !== undefined && store.keyedOrder !== true) return withoutKeys(store, outbox, "within")
+  const keyless = Feasibility.refusalOf({ place, queue: outbox }, store, "within")
+  if (keyless !== undefined) return keyless
   const cause = native && (Losses.findRefusal(native)?.detail ?? lossIn(native))
   if (cause === undefined) return undefined
   const detail = `an outbox stores native options as JSON: ${cause.replace("body", "native")}`
