@@ -29,8 +29,11 @@ const item = (queue: string): Routes.Item => {
   }
 }
 
-/** Declares all but `locked`; what is sent to `full` is refused, and of `slow` nothing is ever heard. */
-const start = () => {
+/**
+ * Declares all but `locked`; what is sent to `full` is refused, and of `slow` nothing is ever heard. `outcomes` are those of `paused`.
+ */
+const start = (outcomes: ReadonlyArray<BrokerError.Reason> = []) => {
+  let now = 0
   const declared = new Set<unknown>()
   const written: Array<string> = []
   const withdrawn: Array<string> = []
@@ -46,7 +49,10 @@ const start = () => {
       else if (queue === "besides refused")
         onOutcome(refused(queue, isFirst ? "ConnectionLost" : "BodyTooLarge"), isFirst)
       else if (queue === "removed") onOutcome(isFirst ? refused(queue, "QueueMissing") : undefined)
-      else if (queue !== "slow") onOutcome(undefined)
+      else if (queue === "paused") {
+        const reason = outcomes[written.length - 1]
+        onOutcome(reason && refused(queue, reason))
+      } else if (queue !== "slow") onOutcome(undefined)
       return new Submission(publication, onOutcome, { late: () => {} })
     },
     withdraw: ({ publication }) => void withdrawn.push(publication.queue),
@@ -62,7 +68,7 @@ const start = () => {
           : Effect.sync(() => void declared.add(objects)),
     renew: () => Effect.void
   }
-  const elapsed = () => 0
+  const elapsed = () => now
   const sender = Sender.make({
     routes: Routes.make({
       settings: settings(),
@@ -76,7 +82,7 @@ const start = () => {
     fork: (effect) => void Effect.runFork(effect),
     elapsed
   })
-  return { sender, written, withdrawn }
+  return { sender, written, withdrawn, pass: (duration: number) => void (now += duration) }
 }
 
 const sendEach = Effect.fnUntraced(function* (sender: Sender.Sender, queues: ReadonlyArray<string>) {
@@ -146,6 +152,37 @@ describe("what is sent each on its own account", () => {
       assert.deepStrictEqual([written.toSorted(), confirmed], [["a", "b", "slow"], new Set([0, 2])])
       yield* Fiber.interrupt(fiber)
       assert.include(withdrawn, "slow")
+    })
+  )
+})
+
+describe("a route that the server refused", () => {
+  const reasonOf = (sender: Sender.Sender) =>
+    Effect.map(sendEach(sender, ["paused"]), ({ answers: [reason] }) => reason)
+
+  it.effect("pauses; then one message tries, and the others when it was accepted", () =>
+    Effect.gen(function* () {
+      const { pass, sender, written } = start(["AccessRefused", "AccessRefused"])
+      assert.deepStrictEqual([yield* reasonOf(sender), yield* reasonOf(sender)], ["AccessRefused", "AccessRefused"])
+      assert.strictEqual(written.length, 1)
+      pass(100)
+      assert.deepStrictEqual([yield* reasonOf(sender), yield* reasonOf(sender)], ["AccessRefused", "AccessRefused"])
+      assert.strictEqual(written.length, 2)
+      pass(150)
+      assert.deepStrictEqual([yield* reasonOf(sender), yield* reasonOf(sender)], [undefined, undefined])
+      assert.strictEqual(written.length, 4)
+    })
+  )
+
+  it.effect("is tried by the next message if the one that tried failed for a reason of its own", () =>
+    Effect.gen(function* () {
+      for (const own of ["BodyTooLarge", "ConnectionLost"] as const) {
+        const { pass, sender, written } = start(["AccessRefused", own])
+        assert.strictEqual(yield* reasonOf(sender), "AccessRefused")
+        pass(100)
+        assert.deepStrictEqual([yield* reasonOf(sender), yield* reasonOf(sender)], [own, undefined])
+        assert.strictEqual(written.length, 3)
+      }
     })
   )
 })

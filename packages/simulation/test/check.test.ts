@@ -1313,31 +1313,56 @@ it("refused: a smaller copy, or quarantine", () => {
   expect(broken(tell(0, true))).toEqual([])
 })
 
-it("smaller: a copy that leaves out enough is accepted, unless its route was just refused for another message", () => {
-  const tell = (cut: number, others: Scenario["refusals"] = [], isRefused = false) => {
+describe("smaller: a copy that leaves out enough is accepted", () => {
+  /** The laws that a refusal of the copy breaks, after a refusal of another message, `wait` milliseconds and the attempt of a third one. */
+  const tell = (
+    cut: number,
+    others: Scenario["refusals"] = [],
+    before: { readonly isRefused?: boolean; readonly wait?: number; readonly third?: "open" | "stored" } = {}
+  ) => {
     const refusals = [{ key: 1, of: "deadLetter" as const, until: 1, reason: "BodyTooLarge" as const }, ...others]
     return broken(
       (story) => {
-        const { delivery } = first(story, 2)
-        if (isRefused) {
-          const other = story.deliver(story.send(2), 2, "a1")
-          story.run(other, { error: "permanent" })
+        const { delivery } = first(story, 3)
+        const [other, third] = [2, 3].map((key) => story.deliver(story.send(key), key, "a1")) as [number, number]
+        for (const each of [other, third, delivery]) story.run(each, { error: "permanent" })
+        if (before.isRefused === true) {
           story.ask(other, deadLetter("permanent"))
           story.answer(other, deadLetter("permanent"), "rejected")
         }
-        story.run(delivery, { error: "permanent" })
+        story.wait(before.wait ?? 0)
+        if (before.third !== undefined) story.ask(third, deadLetter("permanent"))
+        if (before.third === "stored") {
+          story.store(3, { queue: "work.dlq", process: "a1", of: third })
+          story.answer(third, deadLetter("permanent"))
+        }
         const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
         story.ask(delivery, letter)
         story.answer(delivery, letter, "rejected")
       },
-      Story.scenario({ refusals, version: { concurrency: 2 } })
-    )
+      Story.scenario({ refusals, version: { concurrency: 3 } })
+    ).filter((law) => law === "smaller")
   }
-  expect(tell(0)).toEqual([])
-  expect(tell(1)).toEqual(["smaller"])
-  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "BodyTooLarge" }])).toEqual(["smaller"])
-  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }])).toEqual(["smaller"])
-  expect(tell(1, [{ key: 2, of: "deadLetter", until: 5, reason: "Unroutable" }], true)).toEqual([])
+  const refusal = (reason: Scenario["refusals"][number]["reason"]) =>
+    [{ key: 2, of: "deadLetter" as const, until: 5, reason }] as const
+
+  it("alone, or after other messages that were refused for themselves", () => {
+    expect(tell(0)).toEqual([])
+    expect(tell(1)).toEqual(["smaller"])
+    expect(tell(1, refusal("BodyTooLarge"), { isRefused: true })).toEqual(["smaller"])
+    expect(tell(1, refusal("Unroutable"))).toEqual(["smaller"])
+  })
+
+  it("unless its route was just refused for another message", () => {
+    expect(tell(1, refusal("Unroutable"), { isRefused: true })).toEqual([])
+    expect(tell(1, refusal("Unroutable"), { isRefused: true, wait: 3000 })).toEqual(["smaller"])
+  })
+
+  it("unless another message tries its route, which was refused", () => {
+    expect(tell(1, [], { third: "open" })).toEqual(["smaller"])
+    expect(tell(1, refusal("Unroutable"), { isRefused: true, wait: 3000, third: "open" })).toEqual([])
+    expect(tell(1, refusal("Unroutable"), { isRefused: true, wait: 3000, third: "stored" })).toEqual(["smaller"])
+  })
 })
 
 it("after death: nothing", () => {

@@ -58,5 +58,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/subscribe.ts",
     text: "native: delivery.native, redelivered: false",
     replacement: "native: delivery.native, redelivered: false, attempts: delivery.attempts - formerReturns"
+  },
+  {
+    name: "delivers a returned message although the copy that counts it was settled",
+    kills:
+      "a returned message is not delivered again once the copy that counts it was settled, though that copy's confirmation is late",
+    file: "consume/subscribe.ts",
+    text: "replacer(env, names, queue, deliver)",
+    replacement: "replacer(env, names, queue, options.onDelivery)"
   }
 ]

@@ -8,8 +8,8 @@ import { test } from "./Own.ts"
 
 const queue = "orders"
 
-/** Consumes one message at a time; returns the deliveries. */
-const subscribe = Effect.fnUntraced(function* ({ subscribe: open }: Broker.Service) {
+/** Consumes, by default one message at a time; returns the deliveries. */
+const subscribe = Effect.fnUntraced(function* ({ subscribe: open }: Broker.Service, credit = 1) {
   const inbox: Array<Delivery.Delivery> = []
   const subscription = yield* open({
     queue,
@@ -18,7 +18,7 @@ const subscribe = Effect.fnUntraced(function* ({ subscribe: open }: Broker.Servi
     onDelivery: (delivery) => inbox.push(delivery),
     onReconnect: () => {}
   })
-  subscription.credit(1)
+  subscription.credit(credit)
   return { inbox, subscription, attempts: () => inbox.map(({ attempts }) => attempts) }
 })
 
@@ -56,6 +56,24 @@ export const cases: ReadonlyArray<Case.Case> = [
         other.subscription.credit(0)
         yield* Wait.until("the second delivery", () => one.inbox.length === 2)
         Check.equal("attempts", one.attempts(), [1, 2])
+      })
+  ),
+  test(
+    "a returned message is not delivered again once the copy that counts it was settled, though that copy's confirmation is late",
+    classic,
+    ({ broker, cut, send, server }) =>
+      Effect.gen(function* () {
+        const { attempts, inbox, subscription } = yield* subscribe(broker, 2)
+        yield* send(queue, "a")
+        yield* Wait.until("the first delivery", () => inbox.length === 1)
+        server.faults.arm("lateAnswer", ({ about, name }) => name === "publish" && about.endsWith(queue))
+        cut()
+        yield* Wait.until("the copy", () => inbox.length === 2)
+        yield* subscription.settle([{ delivery: inbox[1]!, settlement: Settlement.Ack }])
+        yield* Effect.sleep("1 minute")
+        const { ready, unsettled } = server.vhost.queues.get(queue)!.counts
+        Check.equal("messages", [ready, unsettled], [0, 0])
+        Check.equal("attempts", attempts(), [1, 2])
       })
   )
 ]

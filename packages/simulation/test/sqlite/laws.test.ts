@@ -288,6 +288,18 @@ describe("shares", () => {
     }
   )
 
+  it("have a place again when a power cut has undone the copy that was delivered", () => {
+    const tell = (isForgotten: boolean) => (story: Story.Story) => {
+      story.start("a1", 9)
+      const copies = [story.send(1), story.send(2)]
+      story.deliver(copies[0]!, 1, "a1")
+      if (isForgotten) story.gone(copies[0]!, 1, "forgotten")
+      story.deliver(copies[1]!, 2, "a1")
+    }
+    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(false))).toContain("shares")
+    expect(brokenWith(["s", "s"], { concurrency: 1 }, tell(true))).not.toContain("shares")
+  })
+
   it("are not taken from repeatedly while another one waits", () => {
     const tell = (turns: number, order: ReadonlyArray<number>) => (story: Story.Story) => {
       story.start("a1", 9)

@@ -19,7 +19,8 @@ const replacer =
   (
     { fork, sender }: Pick<WaitLoop.Dependencies, "fork" | "sender">,
     names: HandedOut.HandedOut,
-    { onDelivery, queue }: Pick<Broker.SubscribeOptions, "onDelivery" | "queue">
+    queue: string,
+    deliver: (delivery: Received) => void
   ) =>
   (delivery: Received, plan: Plan, isLimited: boolean): void => {
     const { body, headers, metadata, receipt } = delivery
@@ -34,11 +35,11 @@ const replacer =
     })
     // Without a copy, the server would not count the next return.
     const sent = Sessions.foundOut(copied)
-    const deliver = (): void => {
+    const onFailure = (): void => {
       settler.unclaim(receipt)
-      if (settler.isOpen()) onDelivery(delivery)
+      if (settler.isOpen()) deliver(delivery)
     }
-    fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
+    fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure }))
   }
 
 /** Forks into the subscription: a copy that is not stored when it ends is withdrawn, and the original is redelivered. */
@@ -66,8 +67,6 @@ export const subscribe = (
     /** Whether the policy limits deliveries. */
     const isLimited = retry.maxDeliveries !== Number.POSITIVE_INFINITY
     const names = HandedOut.make()
-    const replace = replacer(env, names, options)
-
     const identify = (delivery: Delivery.Delivery): string | undefined => {
       const name = identityOf(delivery)
       return name === undefined || names.isRepeated(name) ? undefined : name
@@ -77,6 +76,14 @@ export const subscribe = (
       const name = delivery.redelivered === true ? identityOf(delivery) : undefined
       return name !== undefined && names.isSettled(name)
     }
+
+    const deliver = (delivery: Received): void => {
+      const { receipt } = delivery
+      if (!isSettled(delivery)) options.onDelivery(delivery)
+      else if (receipt.settler.claim(receipt)) receipt.settler.ack([receipt])
+    }
+    // Its replacement may be settled although the server's answer to it was lost.
+    const replace = replacer(env, names, queue, deliver)
 
     const settle = Settle.make({
       queue,
@@ -89,30 +96,25 @@ export const subscribe = (
         ),
       toCommand: (delivery, settlement) => {
         const { isUncounted, returns } = receiptOf(delivery)
-        const {
-          found: { deliveryLimit, type },
-          native
-        } = plan
-        const counted = { returns, isUncounted, deliveryLimit }
-        const facts = { queue, type, isSettled: isSettled(delivery), ...counted, native, now }
+        const { found, native } = plan
+        const counted = { returns, isUncounted, deliveryLimit: found.deliveryLimit }
+        const facts = { queue, type: found.type, isSettled: isSettled(delivery), ...counted, native, now }
         return toCommand(delivery, settlement, facts)
       }
     })
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { isUncounted, message, returns, settler } = receipt
+      const { isUncounted, message, returns } = receipt
       const { deliveryLimit, type } = plan.found
       const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
       // Its attempts stay, with the returns in its header: they are its own, or those of an equal message.
       if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns))
         return options.onDelivery({ ...delivery, native: delivery.native, redelivered: false })
-      if (isSettled(delivery)) {
-        if (settler.claim(receipt)) settler.ack([receipt])
-      } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited }))
-        replace(delivery, plan, isLimited)
-      else options.onDelivery(delivery)
+      const isReplaced = mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited })
+      if (isReplaced && !isSettled(delivery)) replace(delivery, plan, isLimited)
+      else deliver(delivery)
     }
 
     const keepsNotBefore = waiting !== undefined

@@ -1,6 +1,6 @@
 /**
  * Routes that the server refuses. Each refusal pauses the route, longer each time. Meanwhile its messages fail with the same error
- * and the server is not asked. After the pause one message tries again.
+ * and the server is not asked. After the pause one message tries again, and if it fails for a reason of its own, the next one.
  */
 import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/port"
 
@@ -10,8 +10,13 @@ export interface Refusals {
   readonly isEmpty: () => boolean
   /** The error of the first of these routes that is paused; `undefined` if a message may try. */
   readonly held: (routes: ReadonlyArray<string>) => BrokerError.BrokerError | undefined
-  /** Records the outcome of a message, and returns how that changed its route. */
-  readonly note: (route: string, error: BrokerError.BrokerError | undefined) => "refused" | "taken" | undefined
+  /** Records that the server accepted a message of these routes, and returns whether one of them was refused before. */
+  readonly taken: (routes: ReadonlyArray<string>) => boolean
+  /**
+   * Records that a message of these routes failed. `route` is the one that the error applies to, if it applies to others' messages.
+   * Returns whether this is its first refusal.
+   */
+  readonly failed: (routes: ReadonlyArray<string>, route: string | undefined, error: BrokerError.BrokerError) => boolean
 }
 
 interface Refusal {
@@ -53,22 +58,29 @@ export const make = (elapsed: () => number): Refusals => {
       for (const refusal of known) pause(refusal)
       return undefined
     },
-    note: (route, error) => {
-      const refusal = refusals.get(route)
-      if (error === undefined) {
-        if (refusal === undefined) return undefined
-        refusals.delete(route)
-        return "taken"
+    taken: (routes) => {
+      const known = routes.filter(refusals.has)
+      known.forEach(refusals.delete)
+      return known.length > 0
+    },
+    failed: (routes, route, error) => {
+      if (route === undefined || !reasons.has(error.reason)) {
+        // The server may accept other messages of these routes by now.
+        for (const each of routes) {
+          const refusal = refusals.get(each)
+          if (refusal !== undefined) refusal.until = 0
+        }
+        return false
       }
-      if (!reasons.has(error.reason)) return undefined
+      const refusal = refusals.get(route)
       if (refusal !== undefined) {
         refusal.error = error
-        return undefined
+        return false
       }
       const first: Refusal = { error, failures: 0, until: 0 }
       pause(first)
       refusals.set(route, first)
-      return "refused"
+      return true
     }
   }
 }

@@ -58,14 +58,12 @@ const telling =
   (item: Item, error: BrokerError.BrokerError | undefined): void => {
     if (error === undefined && refusals.isEmpty()) return
     const { queue } = item.message
-    const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
-    const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
-    if (news.length === 0) return
-    fork(
-      error === undefined
-        ? Log.info("the server accepts messages again", { queue })
-        : Log.warning("the server refuses messages", { queue, errorMessage: error.message })
-    )
+    const parts = routes.parts(item)
+    if (error === undefined) {
+      if (refusals.taken(parts)) fork(Log.info("the server accepts messages again", { queue }))
+    } else if (refusals.failed(parts, routes.refused(item, error), error)) {
+      fork(Log.warning("the server refuses messages", { queue, errorMessage: error.message }))
+    }
   }
 
 type Done = (error: BrokerError.BrokerError | undefined) => void

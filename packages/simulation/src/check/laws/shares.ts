@@ -22,14 +22,14 @@ const handedOut = (lives: Lives): ReadonlyArray<DeliveryLife> =>
 
 const indexOf = ({ handedOut }: DeliveryLife): number => handedOut!.index
 
-/** When each delivery has ended, by the file. A power cut may undo what it knows of the copy, or forget its message. */
+/** When each delivery has ended, by the file: when its copy has left, or is back. A power cut ends it by forgetting the copy. */
 const endsOf = ({ copies, history }: Lives): ReadonlyMap<number, number> => {
   const ends = new Map<number, number>()
-  for (const { deliveries, gone } of copies.values())
-    if (gone?.entry.why === "forgotten") for (const { delivery } of deliveries) ends.set(delivery, gone.index)
   for (const [index, entry] of history.entries()) {
     if (entry._tag !== "Gone" && entry._tag !== "Back") continue
-    if (entry.delivery !== undefined && !ends.has(entry.delivery)) ends.set(entry.delivery, index)
+    for (const { delivery, handedOut } of copies.get(entry.copy)?.deliveries ?? []) {
+      if (handedOut !== undefined && handedOut.index < index && !ends.has(delivery)) ends.set(delivery, index)
+    }
   }
   return ends
 }

@@ -5,29 +5,38 @@ import type { Lives, Settling } from "../internal/Lives.ts"
 /** Milliseconds of the longest time for which an adapter tries nothing on a route that was refused. */
 const longest = 2000
 
+/** Whether the broker has stored a copy for a settlement, and its process knows that. */
+const isStored = ({ answer, fate, index, of: { copy } }: Settling): boolean =>
+  fate === "taken" &&
+  copy.children.some(({ stored }) => stored !== undefined && stored.index > index && stored.index < answer)
+
 /**
- * Whether a route of RabbitMQ was refused for another message shortly before, or at the same time: the adapter pauses the route, and
- * tries no copy of this one meanwhile.
+ * Whether a route of RabbitMQ was refused for another message shortly before, or at the same time, or before the last attempt for
+ * another message: the adapter pauses the route, and tries no copy of this one meanwhile.
  */
 const isPaused = (
   { history, scenario: { kind, refusals } }: Lives,
   { answer, asked, at, of: own }: Settling
 ): boolean => {
+  if (kind !== "rabbitmq") return false
   const { copy, process } = own
-  const others = refusals.filter(
-    ({ key, reason, until }) => until === 5 && reason !== "BodyTooLarge" && key !== copy.message.key
+  const keys = refusals.flatMap(({ key, reason, until }) => (until === 5 && reason !== "BodyTooLarge" ? key : []))
+  const before = process.settlings.filter(
+    (each) =>
+      each.of.copy.message !== copy.message &&
+      each.asked.queue === asked.queue &&
+      each.asked.tag !== "Ack" &&
+      each.index < answer
   )
-  const isOther = (each: Settling): boolean =>
-    others.some(({ key }) => key === each.of.copy.message.key) && each.asked.queue === asked.queue
+  const refused = before.filter(
+    (each) => each.fate === "rejected" && each.answer < answer && keys.includes(each.of.copy.message.key)
+  )
+  const isRecent = (time = 0): boolean => time >= at - longest
+  const last = Math.max(...refused.map((each) => each.answer))
+  const isOver = before.some((each) => each.index > last && each.answer < answer && isStored(each))
   return (
-    kind === "rabbitmq" &&
-    process.settlings.some(
-      (each) =>
-        isOther(each) &&
-        each.fate === "rejected" &&
-        each.index < answer &&
-        (history[each.answer]?.at ?? 0) >= at - longest
-    )
+    refused.some((each) => isRecent(history[each.answer]?.at)) ||
+    (refused.length > 0 && !isOver && before.some((each) => isRecent(each.at)))
   )
 }
 
