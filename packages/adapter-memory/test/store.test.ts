@@ -414,6 +414,22 @@ describe("a store", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("that does not keep the order of keys refuses a key, and takes fairBy, which its rows do not have", () =>
+    Effect.gen(function* () {
+      const { on } = yield* stored(undefined, ({ capabilities, ...store }) => ({
+        ...store,
+        capabilities: { ...capabilities, keyedOrder: false, fairShares: false }
+      }))
+      const { send } = (yield* on(Producer.make("jobs"))).within(MemoryTransaction.make())
+      const { message } = yield* Effect.flip(send("a", { key: "k" }))
+      assert.match(
+        message,
+        /within on queue requeue\.outbox: Unsupported: .*order of messages with a key\. Send without key/
+      )
+      yield* send("b", { fairBy: "f" })
+    }).pipe(Effect.scoped)
+  )
+
   it("works with promises", async () => {
     await using requeue = await connect("memory:", { store: "memory:", inboxRetention: "7 days" })
     await using relay = await requeue.relay({ concurrency: 2 })

@@ -15,6 +15,8 @@ import { shares } from "./internal/connect/shares.ts"
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
 /**
  * The steps from each version to the next; a schema's version is the number of steps that it has. Only add steps that
  * running processes of the previous version can work with: a process checks the version only when it starts.
@@ -98,20 +100,36 @@ ${shares(schema)}`
 /** The version that this adapter needs. */
 export const version = steps.length
 
-/** The statements that create a schema, or migrate one from an older version. They are meant for one transaction. */
-export const migration = (schema: string, from = 0): string => {
+/**
+ * The statement that creates a schema, or migrates an older one. It waits for others that do so, and changes nothing in a schema of this
+ * version or a newer one.
+ */
+export const migration = (schema: string): string => {
   const name = quoted(schema)
-  const first = `CREATE SCHEMA IF NOT EXISTS ${name};
+  const stepwise = steps.map((step, from) => `IF had <= ${from} THEN\n${step(name)}\nEND IF;`)
+  return `DO $requeue$
+DECLARE
+  had integer;
+BEGIN
+PERFORM pg_advisory_xact_lock(hashtextextended(${literal(`requeue ${schema}`)}, 0));
+IF to_regnamespace(${literal(name)}) IS NULL THEN
+CREATE SCHEMA ${name};
+END IF;
+IF to_regclass(${literal(`${name}.version`)}) IS NULL THEN
 CREATE TABLE ${name}.version (version integer NOT NULL, id uuid NOT NULL DEFAULT gen_random_uuid());
-INSERT INTO ${name}.version (version) VALUES (0);`
-  return [
-    ...(from === 0 ? [first] : []),
-    ...steps.slice(from).map((step) => step(name)),
-    `UPDATE ${name}.version SET version = ${version};`
-  ].join("\n")
+INSERT INTO ${name}.version (version) VALUES (0);
+END IF;
+had := (SELECT version FROM ${name}.version);
+${stepwise.join("\n")}
+UPDATE ${name}.version SET version = ${version} WHERE version < ${version};
+END
+$requeue$;`
 }
 
-/** Returns the SQL that creates the tables, for an administrator. `role` gets the permissions of a program. Default: no role. */
+/**
+ * Returns the SQL that creates or migrates the tables, for an administrator: after an upgrade, it is run again. `role` gets the permissions
+ * of a program. Default: no role.
+ */
 export const sql = (schema = "requeue", role?: string): string => {
   const name = quoted(schema)
   const grants = (to: string) => `

@@ -81,6 +81,15 @@ describe("a message that is held", () => {
     assert.deepStrictEqual([loss(), size()], [undefined, 0])
   })
 
+  test("is not lost where its extension gets no answer", async () => {
+    const { extend, loss, receive, run, world } = held()
+    receive("a", "1")
+    world.extending = async () => ["Timeout"]
+    world.now = 20_000
+    await run(extend)
+    assert.isUndefined(loss())
+  })
+
   test("is lost where SQS extends it no more, and the others are returned", async () => {
     const { extend, loss, receive, release, remove, run, size, world } = held()
     receive("a", "1")

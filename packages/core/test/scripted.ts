@@ -51,6 +51,8 @@ interface Faults {
   settle: (request: SettleRequest) => Reason | SettleFault | undefined
   /** Whether a lease has ended when it is to be extended. */
   isOver: (delivery: Delivery) => boolean
+  /** Whether the extension of a lease gets no answer. */
+  isUnanswered: (delivery: Delivery) => boolean
   /** Milliseconds until a settlement is answered. */
   latency: number
   /** Milliseconds until an extension is answered. */
@@ -74,6 +76,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
   const faults: Faults = {
     settle: () => undefined,
     isOver: () => false,
+    isUnanswered: () => false,
     latency: 0,
     extendLatency: 0,
     // Each receipt of a test is a copy's own.
@@ -114,12 +117,12 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
             log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
             const { extendLatency } = faults
             const extended = Effect.sync(() => {
-              const over = deliveries.filter((each) => faults.isOver(each))
-              return over.map((each) => ({
-                delivery: each,
-                error: errorOf("extend", "LeaseLost"),
-                fate: "lost" as const
-              }))
+              return deliveries.flatMap((each) => {
+                const reason = faults.isUnanswered(each) ? "Timeout" : faults.isOver(each) ? "LeaseLost" : undefined
+                if (reason === undefined) return []
+                const error = errorOf("extend", reason)
+                return [{ delivery: each, error, fate: fateOf(error) }]
+              })
             })
             return extendLatency > 0 ? Effect.andThen(Effect.sleep(extendLatency), extended) : extended
           },

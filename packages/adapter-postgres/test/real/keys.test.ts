@@ -1,45 +1,11 @@
 /** Messages with a key: races of two processes, transactions of programs, and rows of other programs. */
-import { type Broker as Server, start } from "@requeue/brokers"
-import { Wait } from "@requeue/conformance"
-import { connect, type Requeue } from "@requeue/core/promise"
-import * as Effect from "effect/Effect"
 import { Client } from "pg"
-import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, test } from "vitest"
-import { adapter } from "../../src/index.ts"
+import { assert, describe, test } from "vitest"
+import { client, here, open, schema, server, there, until } from "./twoConnections.ts"
 
-let server: Server
-let [here, there]: Array<Requeue> = []
-let client: Client
-let schema: string
-let schemas = 0
+open("keys")
 
-const open = (): Promise<Requeue> =>
-  connect({ url: server.url, schema, lease: 5000 }, { adapters: [adapter], logger: false })
-
-beforeAll(async () => {
-  server = await start("postgres", { parameters: { fsync: "off" } })
-})
-
-afterAll(() => server.dispose())
-
-beforeEach(async () => {
-  schema = `keys_${++schemas}`
-  here = await open()
-  there = await open()
-  client = new Client(server.url)
-  await client.connect()
-})
-
-afterEach(async () => {
-  await client.end()
-  await here!.close()
-  await there!.close()
-})
-
-const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
-  Effect.runPromise(Wait.until(what, async () => holds()))
-
-const counts = () => here!.counts("orders")
+const counts = () => here.counts("orders")
 
 const isEmpty = async (): Promise<boolean> => {
   const { delayed, inFlight, ready } = await counts()
@@ -52,7 +18,7 @@ const consumeTwice = async (concurrency: number) => {
   const running = new Set<string>()
   const overlaps: Array<string> = []
   let handled = (): void => undefined
-  for (const requeue of [here!, there!]) {
+  for (const requeue of [here, there]) {
     await requeue.consume("orders", { concurrency }, async ({ body, key = "" }) => {
       if (running.has(key)) overlaps.push(`${key}: ${String(body)}`)
       running.add(key)
@@ -78,7 +44,7 @@ describe("races", () => {
     const { next, overlaps, seen } = await consumeTwice(1)
     for (let n = 0; n < 500; n++) {
       const isHandled = next()
-      await (n % 2 === 0 ? here! : there!).send("orders", n, { key: "a" })
+      await (n % 2 === 0 ? here : there).send("orders", n, { key: "a" })
       // Half of the sends begin when the message before is being acked, the others while it is being handled or waits.
       if (n % 2 === 0) await isHandled
     }
@@ -95,11 +61,11 @@ describe("races", () => {
   const blockMeanwhile = async (block: () => Promise<unknown>) => {
     const seen: Array<unknown> = []
     const end = Promise.withResolvers<void>()
-    await here!.consume("orders", { concurrency: 10 }, async ({ body }) => {
+    await here.consume("orders", { concurrency: 10 }, async ({ body }) => {
       seen.push(body)
       if (body === "a0") await end.promise
     })
-    await here!.send("orders", "a0", { key: "a" })
+    await here.send("orders", "a0", { key: "a" })
     await until("the first", () => seen.length === 1)
     await client.query("BEGIN")
     await block()
@@ -138,7 +104,7 @@ describe("races", () => {
   test("of claims for messages that transactions have sent: each key has one handler at a time, in order", async () => {
     const keys = ["a", "b", "c"]
     await client.query("BEGIN")
-    for (let n = 0; n < 100; n++) for (const key of keys) await here!.within(client).send("orders", n, { key })
+    for (let n = 0; n < 100; n++) for (const key of keys) await here.within(client).send("orders", n, { key })
     const { overlaps, seen } = await consumeTwice(10)
     await client.query("COMMIT")
     await until("all", () => keys.every((key) => seen[key]?.length === 100))
@@ -155,16 +121,16 @@ describe("races", () => {
   test("of a message with an earlier one whose transaction commits late: the key has one handler at a time", async () => {
     const seen: Array<unknown> = []
     const end = Promise.withResolvers<void>()
-    await here!.consume("orders", { concurrency: 10 }, async ({ body }) => {
+    await here.consume("orders", { concurrency: 10 }, async ({ body }) => {
       seen.push(body)
       if (body === "late") await end.promise
     })
     await client.query("BEGIN")
-    await here!.within(client).send("orders", "early", { key: "a" })
-    await there!.send("orders", "late", { key: "a" })
+    await here.within(client).send("orders", "early", { key: "a" })
+    await there.send("orders", "late", { key: "a" })
     await until("the late one", () => seen.length === 1)
     await client.query("COMMIT")
-    await there!.send("orders", "other")
+    await there.send("orders", "other")
     await until("the other key", () => seen.length === 2)
     end.resolve()
     await until("all", () => seen.length === 3)
@@ -177,7 +143,7 @@ describe("a transaction that acks a message", () => {
   /** Handles messages; the first one in a transaction. Returns the bodies, in order. */
   const consumeWithin = async (begin: string, end: string, meanwhile: () => Promise<unknown>) => {
     const seen: Array<string> = []
-    await here!.consume("orders", { concurrency: 10, retry: { maxRetries: 1 } }, async (message) => {
+    await here.consume("orders", { concurrency: 10, retry: { maxRetries: 1 } }, async (message) => {
       seen.push(`${message.body} ${message.attempts}`)
       if (message.body !== "a0" || message.attempts > 1) return
       await client.query(begin)
@@ -193,17 +159,17 @@ describe("a transaction that acks a message", () => {
 
   test.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])("makes way for the next, %s", async (level) => {
     const seen = await consumeWithin(`BEGIN ISOLATION LEVEL ${level}`, "COMMIT", () =>
-      there!.send("orders", "a1", { key: "a" })
+      there.send("orders", "a1", { key: "a" })
     )
-    await here!.send("orders", "a0", { key: "a" })
+    await here.send("orders", "a0", { key: "a" })
     await until("both", () => seen.length === 2)
     assert.deepStrictEqual(seen, ["a0 1", "a1 1"])
     await until("an empty queue", isEmpty)
   })
 
   test("and rolls back keeps its place", async () => {
-    const seen = await consumeWithin("BEGIN", "ROLLBACK", () => there!.send("orders", "a1", { key: "a" }))
-    await here!.send("orders", "a0", { key: "a" })
+    const seen = await consumeWithin("BEGIN", "ROLLBACK", () => there.send("orders", "a1", { key: "a" }))
+    await here.send("orders", "a0", { key: "a" })
     await until("three", () => seen.length === 3)
     assert.deepStrictEqual(seen, ["a0 1", "a0 2", "a1 1"])
     await until("an empty queue", isEmpty)
@@ -211,18 +177,18 @@ describe("a transaction that acks a message", () => {
 
   test("and stays open holds up its key only", async () => {
     const seen: Array<unknown> = []
-    await here!.consume("orders", { concurrency: 10 }, async (message) => {
+    await here.consume("orders", { concurrency: 10 }, async (message) => {
       seen.push(message.body)
       if (message.body !== "a0") return
       await client.query("BEGIN")
       await message.within(client)
     })
-    await here!.send("orders", "a0", { key: "a" })
+    await here.send("orders", "a0", { key: "a" })
     await until("the first", () => seen.length === 1)
-    await there!.send("orders", "a1", { key: "a" })
+    await there.send("orders", "a1", { key: "a" })
     for (let n = 0; n < 20; n++) {
-      await there!.send("orders", `b${n}`, { key: "b" })
-      await there!.send("orders", n)
+      await there.send("orders", `b${n}`, { key: "b" })
+      await there.send("orders", n)
     }
     await until("the others", () => seen.length >= 41)
     assert.notInclude(seen, "a1")
@@ -260,7 +226,7 @@ test("a claim blocks all later messages of a key that a program wrote, so they d
 
 test("many keys are counted, and a purge that any program made holds up none", async () => {
   const entries = Array.from({ length: 30 }, (_, n) => ({ body: n, key: `k${n % 10}` }))
-  await here!.sendBatch("orders", entries)
+  await here.sendBatch("orders", entries)
   assert.deepStrictEqual(await counts(), { ready: 10, inFlight: 0, delayed: 0, blocked: 20 })
   await client.query(
     `DELETE FROM ${schema}.message WHERE seq IN (SELECT seq FROM ${schema}.message ORDER BY seq LIMIT 15)`

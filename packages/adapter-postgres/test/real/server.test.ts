@@ -67,6 +67,12 @@ const role = async (name: string, settings = ""): Promise<string> => {
   return urlOf((url) => Object.assign(url, { username: name, password: "pw" }))
 }
 
+/** Creates a schema without the steps after version 2. */
+const createVersion2 = async (schema: string): Promise<void> => {
+  await admin.query(PostgresSchema.migration(schema).replaceAll(/IF had <= [23] /g, "IF false "))
+  await admin.query(`UPDATE ${schema}.version SET version = 2`)
+}
+
 test("a connection whose server lost a prepared statement runs it unprepared", async () => {
   const { address } = Result.getOrThrow(PostgresOptions.decode({ url: server.url }))
   const session = await pg.connect(address, 10_000, () => {})
@@ -137,8 +143,7 @@ describe("the schema", () => {
 
   test("of version 2 is migrated with its messages, and others then have keys or fairBy", async () => {
     const schema = fresh()
-    const [whole, last] = [PostgresSchema.migration(schema), PostgresSchema.migration(schema, 2)]
-    await admin.query(whole.replace(last, `UPDATE "${schema}".version SET version = 2;`))
+    await createVersion2(schema)
     await admin.query(`INSERT INTO ${schema}.message (queue, body) VALUES ('orders', '1')`)
     const requeue = await open({ schema })
     await requeue.sendBatch("orders", [
@@ -218,6 +223,25 @@ describe("a role", () => {
     assert.strictEqual((await own.query(Statements.make(schema).prune, [0, 10])).rowCount, 0)
     await own.end()
     await requeue.close()
+  })
+
+  test("with the permissions of an older version has the new ones after PostgresSchema.sql, which can run twice", async () => {
+    const [schema, url] = [fresh(), await role("veteran")]
+    await createVersion2(schema)
+    await admin.query(`GRANT USAGE ON SCHEMA ${schema} TO veteran;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.message TO veteran;
+      GRANT SELECT, INSERT ON ${schema}.queue, ${schema}.version TO veteran`)
+    for (let times = 0; times < 2; times++) await admin.query(PostgresSchema.sql(schema, "veteran"))
+    const requeue = await open({ url, schema, create: false })
+    await requeue.send("orders", 1, { key: "a", fairBy: "b" })
+    const seen: Array<unknown> = []
+    const shareLimits = { rateLimit: { max: 1, per: 100 } }
+    const consumer = await requeue.consume("orders", { shareLimits }, ({ body }) => void seen.push(body))
+    await until("the message", () => seen.length === 1)
+    await consumer.drain()
+    await requeue.close()
+    const { rows } = await admin.query(`SELECT version FROM ${schema}.version`)
+    assert.deepStrictEqual(rows, [{ version: PostgresSchema.version }])
   })
 
   test("without permissions is refused, with the remedy", async () => {

@@ -1,43 +1,9 @@
 /** Messages with `fairBy`: the cost of a claim, limits over two connections, and locks of others. */
-import { type Broker as Server, start } from "@requeue/brokers"
-import { Wait } from "@requeue/conformance"
-import { connect, type Requeue } from "@requeue/core/promise"
-import * as Effect from "effect/Effect"
 import { Client } from "pg"
-import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, test } from "vitest"
-import { adapter } from "../../src/index.ts"
+import { assert, describe, test } from "vitest"
+import { client, here, open, schema, server, there, until } from "./twoConnections.ts"
 
-let server: Server
-let [here, there]: Array<Requeue> = []
-let client: Client
-let schema: string
-let schemas = 0
-
-const open = (): Promise<Requeue> =>
-  connect({ url: server.url, schema, lease: 5000 }, { adapters: [adapter], logger: false })
-
-beforeAll(async () => {
-  server = await start("postgres", { parameters: { fsync: "off" } })
-})
-
-afterAll(() => server.dispose())
-
-beforeEach(async () => {
-  schema = `shares_${++schemas}`
-  here = await open()
-  there = await open()
-  client = new Client(server.url)
-  await client.connect()
-})
-
-afterEach(async () => {
-  await client.end()
-  await here!.close()
-  await there!.close()
-})
-
-const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
-  Effect.runPromise(Wait.until(what, async () => holds()))
+open("shares")
 
 const insert = (columns: string, rows: string) =>
   client.query(`INSERT INTO ${schema}.message (queue, body, ${columns}) SELECT 'orders', '1', ${rows}`)
@@ -121,7 +87,7 @@ test("a claim divides its limit among the shares, and begins with another each t
 test("600 messages of 12 shares on two connections: no share exceeds its limit, and all are handled", async () => {
   const [shares, each, concurrency] = [12, 50, 3]
   for (let n = 0; n < each; n++) {
-    await here!.sendBatch(
+    await here.sendBatch(
       "orders",
       Array.from({ length: shares }, (_, share) => ({ body: n, fairBy: `s${share}` }))
     )
@@ -129,7 +95,7 @@ test("600 messages of 12 shares on two connections: no share exceeds its limit, 
   const running = new Map<string, number>()
   const excesses: Array<string> = []
   let handled = 0
-  for (const requeue of [here!, there!]) {
+  for (const requeue of [here, there]) {
     await requeue.consume("orders", { concurrency: 30, shareLimits: { concurrency } }, async ({ fairBy = "" }) => {
       const count = (running.get(fairBy) ?? 0) + 1
       if (count > concurrency) excesses.push(`${fairBy}: ${count}`)
@@ -147,13 +113,9 @@ test("a share whose lock another claim has is skipped, and follows when that has
   await client.query("BEGIN")
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended('orders' || E'\\x02' || 'a', 0))")
   const seen: Array<unknown> = []
-  await here!.consume(
-    "orders",
-    { concurrency: 10, shareLimits: { concurrency: 1 } },
-    ({ body }) => void seen.push(body)
-  )
-  await here!.send("orders", "a0", { fairBy: "a" })
-  await here!.send("orders", "b0", { fairBy: "b" })
+  await here.consume("orders", { concurrency: 10, shareLimits: { concurrency: 1 } }, ({ body }) => void seen.push(body))
+  await here.send("orders", "a0", { fairBy: "a" })
+  await here.send("orders", "b0", { fairBy: "b" })
   await until("the other share", () => seen.length === 1)
   assert.deepStrictEqual(seen, ["b0"])
   await client.query("COMMIT")
@@ -165,20 +127,20 @@ test("a key that waits for a program's transaction does not hold up its share", 
   const other = new Client(server.url)
   await other.connect()
   const acked = Promise.withResolvers<void>()
-  await here!.consume("orders", { concurrency: 2, prefetch: 0 }, async (message) => {
+  await here.consume("orders", { concurrency: 2, prefetch: 0 }, async (message) => {
     seen.push(message.body)
     if (message.body !== "k0") return
     await other.query("BEGIN")
     await message.within(other)
     // These are free, but the other transaction has the lock of their key.
     await client.query("BEGIN")
-    for (const body of ["k1", "k2"]) await here!.within(client).send("orders", body, { key: "k", fairBy: "a" })
+    for (const body of ["k1", "k2"]) await here.within(client).send("orders", body, { key: "k", fairBy: "a" })
     await client.query("COMMIT")
     acked.resolve()
   })
-  await here!.send("orders", "k0", { key: "k", fairBy: "a" })
+  await here.send("orders", "k0", { key: "k", fairBy: "a" })
   await acked.promise
-  await there!.send("orders", "a0", { fairBy: "a" })
+  await there.send("orders", "a0", { fairBy: "a" })
   await until("the other", () => seen.length === 2)
   assert.deepStrictEqual(seen, ["k0", "a0"])
   await other.query("COMMIT")
@@ -190,8 +152,8 @@ test("a key that waits for a program's transaction does not hold up its share", 
 test("what was delivered is forgotten when its window has ended", async () => {
   const ends: Array<number> = []
   const shareLimits = { rateLimit: { max: 5, per: 100 } }
-  await here!.consume("orders", { concurrency: 10, shareLimits }, () => void ends.push(0))
-  await here!.sendBatch(
+  await here.consume("orders", { concurrency: 10, shareLimits }, () => void ends.push(0))
+  await here.sendBatch(
     "orders",
     Array.from({ length: 40 }, (_, n) => ({ body: n, fairBy: `s${n % 2}` }))
   )

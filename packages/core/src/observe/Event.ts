@@ -49,7 +49,7 @@ export type Event =
    * `DeadLettered` follows when the settlement succeeds.
    */
   | (Subject & { readonly _tag: "Quarantined"; readonly settlement: Settlement["_tag"]; readonly error: Error })
-  /** The lease of a message could not be extended. The broker may deliver the message to another consumer. */
+  /** The broker refused to extend the lease of a message. It may deliver the message to another consumer. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
   /** A call that was ignored, because the message was already settled. */
   | (Subject & { readonly _tag: "CallIgnored"; readonly call: string })

@@ -143,6 +143,44 @@ describe("leases that may have ended, as in a process that was suspended", () =>
   })
 })
 
+describe("leases of which the broker has extended only some", () => {
+  it.effect(
+    "hold up handlers once they may have ended, until the broker has answered for each message that waits",
+    () => {
+      const broker = Scripted.make({ lease: { duration: 3000, max: 10_000 } })
+      return Effect.gen(function* () {
+        const runs: Array<string> = []
+        const ends = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const run = ({ id }: { readonly id: string }) => {
+          runs.push(id)
+          return ends[runs.length - 1] === undefined ? Effect.void : Deferred.await(ends[runs.length - 1]!)
+        }
+        yield* Consumer.start("q", { prefetch: 3, drainTimeout: 0 }, run)
+        for (const id of ["running", "next", "throttled", "last"]) broker.deliver(id)
+        broker.faults.isUnanswered = isOf("throttled")
+        yield* TestClock.adjust(2000)
+        yield* Deferred.succeed(ends[0]!, undefined)
+        yield* TestClock.adjust(0)
+        const inTime = [...runs]
+        yield* TestClock.adjust(1000)
+        yield* Deferred.succeed(ends[1]!, undefined)
+        yield* TestClock.adjust(999)
+        const late = [...runs]
+        broker.faults.isUnanswered = () => false
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(
+          [inTime, late],
+          [
+            ["running", "next"],
+            ["running", "next"]
+          ]
+        )
+        assert.deepStrictEqual(runs, ["running", "next", "throttled", "last"])
+      }).pipe(Effect.scoped, Effect.provide(broker.layer))
+    }
+  )
+})
+
 describe("a connection that is lost while bodies are decoded", () => {
   it.effect("leaves no credit behind, so that a consumer that probes its broker goes on", () => {
     const broker = Scripted.make()

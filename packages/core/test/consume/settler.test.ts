@@ -17,12 +17,19 @@ const lost = (delivery: Delivery): SettleFailure => ({
   fate: "lost"
 })
 
+const unanswered = (delivery: Delivery): SettleFailure => ({
+  ...lost(delivery),
+  error: new BrokerError({ broker: "test", operation: "extend", reason: "Throttled", detail: "slow down" }),
+  fate: "transient"
+})
+
 interface Options {
   readonly batch?: number
   readonly wait?: number
   /** Milliseconds that a call of the broker takes. */
   readonly takes?: number
   readonly failing?: ReadonlyArray<string>
+  readonly unanswered?: ReadonlyArray<string>
   readonly dies?: boolean
   readonly interrupts?: boolean
   readonly isStopping?: boolean
@@ -35,6 +42,7 @@ const start = Effect.fnUntraced(function* ({
   interrupts = false,
   isStopping = false,
   takes = 0,
+  unanswered: throttled = [],
   wait = 0
 }: Options) {
   const real = yield* Timers.make
@@ -48,6 +56,7 @@ const start = Effect.fnUntraced(function* ({
   }
   const fork = Effect.runForkWith(yield* Effect.context())
   const log: Array<string> = []
+  let areKnown: boolean | undefined
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
       interrupts
@@ -57,7 +66,9 @@ const start = Effect.fnUntraced(function* ({
           : takes === 0
             ? Effect.void
             : Effect.sleep(takes),
-      deliveries.flatMap((d) => (failing.includes(d.metadata.id) ? [lost(d)] : []))
+      deliveries.flatMap((d) =>
+        failing.includes(d.metadata.id) ? [lost(d)] : throttled.includes(d.metadata.id) ? [unanswered(d)] : []
+      )
     )
   const subscription: Subscription = {
     credit: () => {},
@@ -89,9 +100,14 @@ const start = Effect.fnUntraced(function* ({
       for (const each of items) each.state = Lifecycle.quick.sent(each.state)
     },
     onAnswered: () => {},
-    onExtended: () => {}
+    onExtended: (began) => (areKnown = began !== undefined)
   })
-  return { settler, take: () => log.splice(0), timersSet: () => timersSet }
+  return {
+    areKnown: () => areKnown,
+    settler,
+    take: () => log.splice(0),
+    timersSet: () => timersSet
+  }
 })
 
 const { Ack } = Settlement
@@ -273,9 +289,28 @@ describe("extend", () => {
     })
   )
 
-  it.effect("tells of lost leases", () =>
+  it.effect.each([
+    { when: "all are extended", options: {}, areKnown: true },
+    { when: "one is lost", options: { failing: ["a"] }, areKnown: true },
+    { when: "no answer came", options: { unanswered: ["a", "b", "running"] }, areKnown: false },
+    { when: "no answer came for one that waits", options: { unanswered: ["a"] }, areKnown: false },
+    { when: "no answer came for one that a handler has", options: { unanswered: ["running"] }, areKnown: true },
+    {
+      when: "one is lost, and no answer came for another",
+      options: { unanswered: ["b"], failing: ["a"] },
+      areKnown: false
+    }
+  ])("if $when, it is known which waiting messages are leased: $areKnown", ({ areKnown, options }) =>
     Effect.gen(function* () {
-      const { settler, take } = yield* start({ failing: ["b"] })
+      const { areKnown: answer, settler } = yield* start(options)
+      settler.extend([item("a"), item("b"), step(item("running"), { _tag: "Started" })])
+      assert.strictEqual(answer(), areKnown)
+    })
+  )
+
+  it.effect("tells of lost leases, and not of those that may last", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ failing: ["b"], unanswered: ["a"] })
       settler.extend([item("a"), item("b")])
       assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
     })

@@ -1,4 +1,4 @@
-/** Checks the tables when a broker opens, and creates or migrates them under an advisory lock. */
+/** Checks the tables when a broker opens, and creates or migrates them. */
 import type { BrokerError } from "@requeue/core/port"
 import type { Settings } from "../../PostgresOptions.ts"
 import * as PostgresSchema from "../../PostgresSchema.ts"
@@ -49,24 +49,6 @@ const checkIsolation = async (session: Session, statements: Statements): Promise
   )
 }
 
-/** Creates or migrates the tables in one transaction. One of several processes does it, and the others wait. */
-const migrate = async (session: Session, statements: Statements, schema: string): Promise<Checked> => {
-  await session.run("BEGIN")
-  try {
-    await session.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`requeue ${schema}`])
-    const found = await read(session, statements, schema)
-    if ((found?.version ?? 0) < PostgresSchema.version) {
-      await session.run(PostgresSchema.migration(schema, found?.version))
-    }
-    const checked = await read(session, statements, schema)
-    await session.run("COMMIT")
-    return checked!
-  } catch (error) {
-    await session.run("ROLLBACK").catch(() => session.destroy())
-    throw error
-  }
-}
-
 /** Returns the schema, or fails if it is missing and must not be created, has another version, or the role has another isolation. */
 export const check = async (
   session: Session,
@@ -78,5 +60,6 @@ export const check = async (
   if (found !== undefined && found.version > PostgresSchema.version) throw tooNew(schema, found.version)
   if (found?.version === PostgresSchema.version) return found
   if (!create) throw tooOld(schema, found)
-  return migrate(session, statements, schema)
+  await session.run(PostgresSchema.migration(schema))
+  return (await read(session, statements, schema))!
 }

@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
  */
-import { type Broker, BrokerError, type Delivery } from "@requeue/core/port"
+import { Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Limits from "../limits.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
@@ -31,8 +31,8 @@ interface Extension<D> {
 }
 
 /**
- * Returns a function that extends leases and returns the lost ones. Any other failure leaves the lease unchanged: the
- * next call tries again, and reports the failure once the lease has ended.
+ * Returns a function that extends leases and returns those that it could not extend. A failure that is not `lost` leaves the lease
+ * unchanged: the next call tries again.
  */
 export const make =
   (env: {
@@ -67,7 +67,7 @@ export const make =
           const lost = isExpired(receipt, env.now()) ? expired(queue, error) : error
           receipt.leaseError = error
           if (lost === undefined) receipt.leaseEnds = askedAt + seconds * 1000
-          if (lost?.reason === "LeaseLost") failures.push({ delivery, error: lost, fate: "lost" })
+          else failures.push({ delivery, error: lost, fate: Broker.fateOf(lost) })
         }
         return failures
       })

@@ -27,10 +27,10 @@ export const make = (queue: string, calls: ReceiptCalls, duration: number, now: 
       // Some may have been removed meanwhile.
       const ours = some.filter((one) => held.get(one.messageId) === one)
       return Effect.map(extend(ours.map((receipt) => ({ receipt }))), (failures) => {
-        for (const { delivery } of failures) {
+        for (const { delivery, fate } of failures) {
           const lost = receiptOf(delivery)
           // SQS does not extend deleted messages.
-          if (held.has(lost.messageId)) lost.leaseEnds = Number.NEGATIVE_INFINITY
+          if (fate === "lost" && held.has(lost.messageId)) lost.leaseEnds = Number.NEGATIVE_INFINITY
         }
       })
     })

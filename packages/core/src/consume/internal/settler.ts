@@ -12,7 +12,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import * as EventLoop from "../../runtime/EventLoop.ts"
 import type { Timer } from "../../runtime/Timers.ts"
-import { isEnlisted } from "../Lifecycle.ts"
+import * as Lifecycle from "../Lifecycle.ts"
 import type { Group, Item, SubscriptionRef } from "./item.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
 
@@ -48,6 +48,7 @@ export interface Options extends Pick<HandlerRuntime, "fork" | "timers"> {
 export interface Callbacks {
   readonly onSettled: (item: Item) => void
   readonly onFailed: (item: Item, failure: SettleFailure) => void
+  /** Called when the broker refuses to extend a lease. */
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
   /** Called before each call to the broker, with its items. */
   readonly onSending: (items: ReadonlyArray<Item>) => void
@@ -55,7 +56,7 @@ export interface Callbacks {
   readonly onAnswered: (hasSettled: boolean) => void
   /**
    * Called once per extension, after `onLeaseLost` of its lost items. `began`: when the broker was asked; `undefined` if it has not
-   * answered.
+   * answered at all, or not about an item that no handler has begun.
    */
   readonly onExtended: (began: number | undefined) => void
 }
@@ -134,9 +135,11 @@ export const make = (options: Options & Callbacks): Settler => {
         for (const failure of failed) {
           // `undefined` if a redelivery has replaced the lost delivery.
           const item = found.get(failure.delivery)
-          if (item !== undefined) options.onLeaseLost(item, failure)
+          if (item !== undefined && !isUnanswered(failure)) options.onLeaseLost(item, failure)
         }
-        options.onExtended(failed.length === asked.length && failed.every(isUnanswered) ? undefined : began)
+        const unanswered = failed.filter(isUnanswered)
+        const isOpen = unanswered.some(({ delivery }) => isUnbegun(found.get(delivery)))
+        options.onExtended(isOpen || unanswered.length === asked.length ? undefined : began)
         flush()
       })
     },
@@ -159,6 +162,8 @@ const waitingFor = (pending: ReadonlyArray<Item>, extending: ReadonlySet<Item>):
     })
   )
 }
+
+const isUnbegun = (item: Item | undefined): boolean => item !== undefined && Lifecycle.isUnbegun(item.state)
 
 const isSettled = ({ state: { _tag } }: Item): boolean => _tag === "Decided" || _tag === "Settling"
 
@@ -217,7 +222,9 @@ const watched = (
   requests: ReadonlyArray<Item>,
   settled: Effect.Effect<ReadonlyArray<SettleFailure>>
 ): Effect.Effect<ReadonlyArray<SettleFailure>> => {
-  const visible = requests.some(isEnlisted) ? requests.filter((item) => !isEnlisted(item)) : requests
+  const visible = requests.some(Lifecycle.isEnlisted)
+    ? requests.filter((item) => !Lifecycle.isEnlisted(item))
+    : requests
   return visible.length === 0 ? settled : watch.settle(visible, settled)
 }
 
