@@ -160,20 +160,24 @@ export class ReceivedMessage implements Received<unknown> {
 
 trapArrayUse(ReceivedMessage.prototype, "message")
 
-/** The batch as the handler sees it. Its methods need no `this`. */
+/**
+ * The batch as the handler sees it. Its methods need no `this`. They are initial values of fields: V8 puts a function that is
+ * assigned to a property in the old generation of the heap, where it would keep its batch until a full garbage collection.
+ */
 export class ReceivedBatch implements Batch<unknown> {
   readonly queue: string
   readonly messages: ReadonlyArray<Received<unknown>>
-  readonly ackAll: () => void
-  readonly retryAll: (options?: RetryOptions) => void
-  readonly within: (transaction: unknown) => Promise<void>
+  readonly ackAll = (): void => this.#recorder.record({ _tag: "AckAll" })
+  readonly retryAll = (options?: RetryOptions): void =>
+    this.#recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, this.#longest, this.queue) })
+  readonly within = (transaction: unknown): Promise<void> => this.#recorder.within(transaction)
+  readonly #recorder: Recorder
+  readonly #longest: Delay.Delay
   constructor(queue: string, messages: ReadonlyArray<Received<unknown>>, recorder: Recorder, longest: Delay.Delay) {
     this.queue = queue
     this.messages = messages
-    this.ackAll = () => recorder.record({ _tag: "AckAll" })
-    this.retryAll = (options) =>
-      recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
-    this.within = (transaction) => recorder.within(transaction)
+    this.#recorder = recorder
+    this.#longest = longest
   }
   get body(): never {
     throw wrongHandler("batch", "body")
