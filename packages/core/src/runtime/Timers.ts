@@ -129,10 +129,12 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     now,
     contain,
     after: (delay, callback) => {
-      const timer: Timer = { run: undefined, waits: true }
-      timer.run = () => {
-        timer.run = undefined
-        callback()
+      const timer: Timer = {
+        run: () => {
+          timer.run = undefined
+          callback()
+        },
+        waits: true
       }
       heap.push(now() + delay, timer)
       arm()

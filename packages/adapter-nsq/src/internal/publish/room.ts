@@ -19,7 +19,7 @@ export interface Room {
 interface Guest {
   readonly size: number
   isIn: boolean
-  enter: () => void
+  enter: (entered: Effect.Effect<void>) => void
 }
 
 /** Makes room of the size `limit`, the largest request. */
@@ -40,14 +40,14 @@ export const make = (limit: number): Room => {
       waiting.delete(guest)
       take(guest.size)
       guest.isIn = true
-      guest.enter()
+      guest.enter(Effect.void)
     }
   }
 
   /** Ends when a guest is let in. */
   const wait = (guest: Guest): Effect.Effect<void> =>
     Effect.callback((resume) => {
-      guest.enter = () => resume(Effect.void)
+      guest.enter = resume
       waiting.add(guest)
     })
 

@@ -31,12 +31,14 @@ const wholeTable: Record<string, unknown> = {}
  */
 export const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
   const content = table.subarray(namelessSize)
-  content.copy = (target, at = 0) => {
+  const copy: Buffer["copy"] = (target, at = 0) => {
     const start = at - namelessSize
     if (nameless.some((byte, index) => target[start + index] !== byte))
       throw new TypeError("the driver writes byte arrays in another way")
     return table.copy(target, start)
   }
+  // V8 puts a function literal that is assigned to a property in the old generation of the heap.
+  content.copy = copy
   wholeTable[""] = content
   return wholeTable
 }

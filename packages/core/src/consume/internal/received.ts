@@ -160,43 +160,40 @@ export class ReceivedMessage implements Received<unknown> {
 
 trapArrayUse(ReceivedMessage.prototype, "message")
 
-/** The members that a batch has not, and that a handler of messages reads. */
-const notOfBatch = {
+/**
+ * The batch as the handler sees it. Its methods need no `this`. They are initial values of fields: V8 puts a function that is
+ * assigned to a property in the old generation of the heap, where it would keep its batch until a full garbage collection.
+ */
+export class ReceivedBatch implements Batch<unknown> {
+  readonly queue: string
+  readonly messages: ReadonlyArray<Received<unknown>>
+  readonly ackAll = (): void => this.#recorder.record({ _tag: "AckAll" })
+  readonly retryAll = (options?: RetryOptions): void =>
+    this.#recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, this.#longest, this.queue) })
+  readonly within = (transaction: unknown): Promise<void> => this.#recorder.within(transaction)
+  readonly #recorder: Recorder
+  readonly #longest: Delay.Delay
+  constructor(queue: string, messages: ReadonlyArray<Received<unknown>>, recorder: Recorder, longest: Delay.Delay) {
+    this.queue = queue
+    this.messages = messages
+    this.#recorder = recorder
+    this.#longest = longest
+  }
   get body(): never {
     throw wrongHandler("batch", "body")
-  },
+  }
   get ack(): never {
     throw wrongHandler("batch", "ack")
-  },
+  }
   get retry(): never {
     throw wrongHandler("batch", "retry")
-  },
+  }
   get fail(): never {
     throw wrongHandler("batch", "fail")
   }
 }
 
-trapArrayUse(notOfBatch, "batch")
-
-/**
- * Makes the batch as the handler sees it; its methods need no `this`. It is a literal, because instances of a class with such
- * functions survive the minor garbage collections of V8 with all of their messages: four times the CPU.
- */
-export const toBatch = (
-  queue: string,
-  messages: ReadonlyArray<Received<unknown>>,
-  recorder: Recorder,
-  longest: Delay.Delay
-): Batch<unknown> => ({
-  // @ts-expect-error -- TypeScript's types of literals have no prototype.
-  __proto__: notOfBatch,
-  queue,
-  messages,
-  ackAll: () => recorder.record({ _tag: "AckAll" }),
-  retryAll: (options) =>
-    recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) }),
-  within: (transaction) => recorder.within(transaction)
-})
+trapArrayUse(ReceivedBatch.prototype, "batch")
 
 /** Whether a value is such an error. It reads no property of the value, which may be a proxy that throws. */
 export const isWrongHandler = (error: unknown): error is RangeError =>

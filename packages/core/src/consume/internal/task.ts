@@ -12,7 +12,7 @@ import * as Lifecycle from "../Lifecycle.ts"
 import { AlreadySettled } from "../Transaction.ts"
 import type { Group, Item } from "./item.ts"
 import type { Enlist } from "./transactions.ts"
-import { ReceivedMessage, toBatch } from "./received.ts"
+import { ReceivedBatch, ReceivedMessage } from "./received.ts"
 
 export interface Options {
   readonly queue: string
@@ -76,7 +76,7 @@ export class Task implements Bag.Member {
     const { longest, queue } = this.#options
     const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
     // Frozen: a message that a handler removes from the list would still get the outcome of the run.
-    return toBatch(queue, Object.freeze(messages), this, longest)
+    return new ReceivedBatch(queue, Object.freeze(messages), this, longest)
   }
 
   /** Returns the number of messages without a verdict. */
