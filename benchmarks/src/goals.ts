@@ -180,11 +180,11 @@ const inProcess: ReadonlyArray<Goal> = [
     atMost(1.1),
     "batches of 10"
   ]),
-  ...goals("memory: 10,000 queues known to a producer", "queues", "send", [
-    "10,000 queues",
+  ...goals("memory: 10,000 queues known to a producer", "memory-scaling", "queues of a producer", [
+    "10,000",
     "cpu",
     atMost(1.1),
-    "10 queues"
+    "10"
   ]),
   ...goals("telemetry off, against code without it", "telemetry-off", "consume", [
     "off",

@@ -59,7 +59,8 @@ export const scaling = (
   const prepare = ({ headers, queue, queues, size }: Scaling, requeue: Requeue) => {
     const targets = queues === 1 ? [bytesOf(queue)] : range(queues).map((n) => bytesOf(nameOf(queue, n)))
     const body = new Uint8Array(size).fill(120)
-    const options = { headers: Object.fromEntries(range(headers).map((n) => [`header-${n}`, "value"])) }
+    const all = Object.fromEntries(range(headers).map((n) => [`header-${n}`, "value"]))
+    const options = headers === 0 ? undefined : { headers: all }
     let turn = 0
     return { targets, send: () => requeue.send(targets[turn++ % queues]!, body, options) }
   }
@@ -87,18 +88,6 @@ export const scaling = (
       await publishing(job, meter, prepare(job, requeue).send)
     }
   }
-}
-
-/** To this many queues in rotation; the warm-up declares them. */
-export const publishToMany = async (
-  requeue: Requeue,
-  job: Publish & { readonly queues: number },
-  meter: Meter
-): Promise<void> => {
-  const targets = Array.from({ length: job.queues }, (_, n) => bytesOf(`${job.queue}.${n}`))
-  const body = new Uint8Array(job.size).fill(120)
-  let turn = 0
-  await publishing(job, meter, () => requeue.send(targets[turn++ % targets.length]!, body))
 }
 
 export const transit = async (

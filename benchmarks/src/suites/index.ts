@@ -1,6 +1,6 @@
 /** Every suite, in the order in which they run. A new one is a file and a row. */
 import type { Suite } from "../Suite.ts"
-import { batches, growth, memory, queues } from "./memory.ts"
+import { batches, growth, memory } from "./memory.ts"
 import { micro } from "./micro.ts"
 import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
 import { peers } from "./peers.ts"
@@ -20,7 +20,6 @@ export const suites: ReadonlyArray<Suite> = [
   startup,
   memory,
   batches,
-  queues,
   growth,
   telemetryOff,
   telemetry,

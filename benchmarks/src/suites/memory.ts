@@ -75,25 +75,3 @@ export const batches: Suite = {
       ]
     }))
 }
-
-/** Every queue has received a message in the warm-up. */
-export const queues: Suite = {
-  name: "queues",
-  summary: "send 200,000 messages to 10, 1,000 and 10,000 queues in turn",
-  byDefault: true,
-  venue: undefined,
-  rounds: 5,
-  cases: (size) => [
-    {
-      name: "send",
-      messages: size(200_000),
-      warmUp: size(50_000),
-      job: { inFlight: 100 },
-      entries: [
-        of("send", "requeue", "10 queues", { queues: 10 }),
-        of("send", "requeue", "1,000 queues", { queues: 1000 }),
-        of("send", "requeue", "10,000 queues", { queues: 10_000 })
-      ]
-    }
-  ]
-}

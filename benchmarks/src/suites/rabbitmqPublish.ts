@@ -40,7 +40,7 @@ export const rabbitmqQueues: Suite = {
       name: `publish to ${queues.toLocaleString("en")} queues`,
       messages: size(20_000),
       warmUp: size(20_000),
-      job: { inFlight: 100, size: 256, queues: Math.min(queues, size(20_000)), isShared: true },
-      entries: [of("publishToMany", "amqplib"), of("publishToMany", "requeue")]
+      job: { inFlight: 100, size: 256, headers: 0, queues: Math.min(queues, size(20_000)), isShared: true },
+      entries: [of("publishToMany", "amqplib"), of("sends", "requeue")]
     }))
 }

@@ -13,12 +13,6 @@ export interface Batches extends Work {
   readonly ofEach: boolean
 }
 
-/** Send to this many queues in rotation. */
-export interface Sending extends Work {
-  readonly inFlight: number
-  readonly queues: number
-}
-
 /** Send and handle with telemetry: none, OpenTelemetry without an SDK, with parts of one, or with spans kept in memory. */
 export interface Watched extends Work {
   readonly inFlight: number

@@ -44,9 +44,3 @@ export const acking: Workload<Jobs.Batches> = async ({ maxBatchSize, messages, o
 }
 
 export const { roundTrips, sends } = PromiseFace.scaling(() => connect(MemoryBroker.layer()))
-
-/** Sends to this many queues in rotation; the warm-up declares them. */
-export const send: Workload<Jobs.Sending> = async ({ queues, ...work }, meter) => {
-  await using requeue = await connect(MemoryBroker.layer())
-  await PromiseFace.publishToMany(requeue, { ...work, queue: "work", queues, size: 256, url: "memory:" }, meter)
-}

@@ -34,11 +34,6 @@ export const publish: Workload<Jobs.Publish> = async (job, meter) => {
   await PromiseFace.publish(requeue, job, meter)
 }
 
-export const publishToMany: Workload<Jobs.PublishToMany> = async (job, meter) => {
-  await using requeue = await connect(RabbitMqBroker.layer({ url: job.url, assert: "never" }))
-  await PromiseFace.publishToMany(requeue, job, meter)
-}
-
 /** The policy has all of the delays; the handler chooses one. */
 const again = async (
   requeue: Requeue,
