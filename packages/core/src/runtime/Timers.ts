@@ -70,6 +70,7 @@ const containing =
   }
 
 /** Makes timers. None runs once the scope is closed. */
+// Long, because its functions share the heap.
 export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())

@@ -82,6 +82,7 @@ const inquire = (node: Node, access: Http.Access, elapsed: () => number): Effect
   })
 
 /** Starts with the nsqd of the options, without limits. `elapsed` returns monotonic milliseconds. */
+// Long, because its functions share what is known.
 export const make = (settings: Settings, driver: Driver, elapsed: () => number): Nodes => {
   const access = { driver, settings }
   const known = new Map<string, Node>()
