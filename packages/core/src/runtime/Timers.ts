@@ -130,13 +130,11 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     now,
     contain,
     after: (delay, callback) => {
-      const timer: Timer = {
-        run: () => {
-          timer.run = undefined
-          callback()
-        },
-        waits: true
+      const once = (): void => {
+        timer.run = undefined
+        callback()
       }
+      const timer: Timer = { run: once, waits: true }
       heap.push(now() + delay, timer)
       arm()
       return timer

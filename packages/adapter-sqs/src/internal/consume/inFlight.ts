@@ -1,5 +1,5 @@
 /** The deliveries of one subscription in flight: received, but neither settled nor lost. */
-import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/port"
+import { Bag, type Broker, type Delivery, Settlement, type Timers, TransientMap } from "@requeue/core/port"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
@@ -53,7 +53,7 @@ export const make = (env: {
   const receipts = Bag.make<Receipt.Receipt>()
   const held = new Set<Receipt.Receipt>()
   /** The last delivery of each message: the core settles no earlier one, whose receipt may still work. */
-  const last = new Map<string, Delivery.Delivery>()
+  const last = TransientMap.make<Delivery.Delivery>()
 
   const deliveries = () => Array.from(receipts).flatMap(({ delivery }) => delivery ?? [])
 
