@@ -120,7 +120,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
     file: "inspect/question.ts",
     text: "RabbitMqQueue.refused(queue, typeOf(told), known)",
-    replacement: `({ ...RabbitMqQueue.refused(queue, "quorum", known), deliveryLimit: 1000 })`
+    replacement: `({ ...RabbitMqQueue.refused(queue, "quorum", known), deliveryLimit: 3 })`
   },
   {
     name: "sends delayed retries of a queue that is not bound through the exchange for those that are",
