@@ -194,6 +194,21 @@ describe("a retry by copy", () => {
   )
 })
 
+describe("a settlement that nsqd refuses", () => {
+  it.effect("is known as long as as many others as may be in flight are settled", () =>
+    Effect.gen(function* () {
+      const { credit, deliver, session, settle } = yield* open(stored)
+      credit.set(100)
+      const ids = Array.from({ length: 200 }, (_, n) => `m${n}x`)
+      for (const id of ids) yield* settle([deliver(id), Settlement.Ack])
+      for (const id of ids) {
+        const refused = session.refuse(`E_FIN_FAILED FIN ${id.padEnd(16, "0")} failed ID not in flight`)
+        assert.deepInclude(refused, { settlement: "Ack" })
+      }
+    })
+  )
+})
+
 describe("a delivery that is lost", () => {
   it.effect("because its lease has ended is not told as settled, and counts no more", () =>
     Effect.gen(function* () {

@@ -14,6 +14,8 @@ import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 export interface Session extends SettlingSession {
   /** Joins the credit. From then on messages may arrive. */
   readonly begin: (credit: Credit) => void
+  /** Writes `RDY`: how many messages may be in flight. */
+  readonly ready: (count: number) => void
   /** Stops receiving messages. Deliveries can still be settled. */
   readonly retire: () => void
   /** Whether all deliveries are settled. */
@@ -176,13 +178,16 @@ export const make = (options: SessionOptions): Session => {
     },
     begin: (credit) => {
       membership = credit.join((share) => {
-        answers.reserve(share)
-        write(`RDY ${share}\n`, ignore)
+        session.ready(share)
         flush()
       }, identity.maxRdyCount)
     },
+    ready: (count) => {
+      answers.reserve(count)
+      write(`RDY ${count}\n`, ignore)
+    },
     retire: () => {
-      write("RDY 0\n", ignore)
+      session.ready(0)
       membership?.lost()
     },
     isIdle: () => held.size() === 0,
@@ -217,7 +222,7 @@ export const make = (options: SessionOptions): Session => {
       isClosing = true
       membership?.leave()
       membership = undefined
-      write("RDY 0\n", ignore)
+      session.ready(0)
       held.clear().forEach(giveBack)
       flush()
       await connection.stop()

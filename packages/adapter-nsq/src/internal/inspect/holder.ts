@@ -91,7 +91,7 @@ export const lossAt = ({ held, lapsed, session }: Holder, time: number): "Connec
 /** Takes `count` messages; fewer if none has arrived for some seconds. */
 export const take = ({ arrival, arrived, held, session }: Holder, count: number) =>
   Effect.gen(function* () {
-    session.answer(`RDY ${held.size + count}\n`, ignore)
+    session.ready(held.size + count)
     const changed = Effect.raceFirst(arrival.await, Deferred.await(session.gone))
     while (arrived.length < count && session.isOpen()) {
       arrival.closeUnsafe()
@@ -99,7 +99,7 @@ export const take = ({ arrival, arrived, held, session }: Holder, count: number)
     }
     return arrived.splice(0, count)
     // Otherwise removed messages would make room for unrequested ones.
-  }).pipe(Effect.ensuring(Effect.sync(() => session.answer("RDY 0\n", ignore))))
+  }).pipe(Effect.ensuring(Effect.sync(() => session.ready(0))))
 
 /**
  * Finishes messages, and waits until nsqd has handled all commands. Returns the ids that nsqd refused, and an error if
