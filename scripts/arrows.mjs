@@ -34,11 +34,11 @@ const rooms = [
   { files: /^packages\/(cloudflare|codecs)\/src\//, may: /^(effect\/|node:(util|v8|zlib)$|@requeue\/core(\/|$))/ },
   // Files are read in one place, and parsed in another.
   { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:)/ },
-  { files: /^packages\/config\/src\/internal\/syntax\.ts$/, may: /^yaml$/ },
+  { files: /^packages\/config\/src\/internal\/yaml\.ts$/, may: /^yaml$/ },
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
-    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$|operations$)|node:)/
+    may: /^(effect\/|@requeue\/(core(\/|$)|config$|console$|operations$)|node:)/
   },
   { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/port)?|config|operations)$)/ },
   // Cases see in which async context a function runs.

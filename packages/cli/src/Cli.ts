@@ -42,7 +42,7 @@ import { Process } from "./Process.ts"
 import * as RedriveView from "./RedriveView.ts"
 import * as Secrets from "./Secrets.ts"
 
-const { version }: { readonly version: string } = createRequire(import.meta.url)("../package.json")
+const { version }: { readonly version: string } = createRequire(import.meta.url)("@requeue/cli/package.json")
 
 const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(

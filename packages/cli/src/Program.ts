@@ -1,12 +1,8 @@
 /** The whole program, as a function of its arguments and its process. */
-import * as NodeChildProcessSpawner from "@effect/platform-node-shared/NodeChildProcessSpawner"
-import * as NodeFileSystem from "@effect/platform-node-shared/NodeFileSystem"
-import * as NodePath from "@effect/platform-node-shared/NodePath"
-import * as NodeStdio from "@effect/platform-node-shared/NodeStdio"
-import * as NodeTerminal from "@effect/platform-node-shared/NodeTerminal"
+import type * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as NodeConsole from "node:console"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -14,10 +10,8 @@ import { Abandonment, Ending } from "./Interruption.ts"
 import * as OutputFailed from "./OutputFailed.ts"
 import { Process, type Service } from "./Process.ts"
 
-/** The services that `effect/cli` may need. The commands here need none of them. */
-const platform = NodeChildProcessSpawner.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer, NodeStdio.layer))
-)
+/** Cast, because only prompts and flags that are files need these services of `effect/cli`. The commands here have neither. */
+const platform = Context.empty() as Context.Context<Command.Environment>
 
 /**
  * Runs a command line in a process, and returns the exit code. If the signal is aborted, work in progress comes to its end.

@@ -16,8 +16,8 @@ describe.concurrent("the program", () => {
     assert.match(readFileSync(main, "utf8"), /^#!\/usr\/bin\/env node\n/)
   })
 
-  it("ends with the code of its command, and loads the console for no other", async () => {
-    const hook = `import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => { if (url.includes("/console/src/")) throw new Error(url); return next(url, context) } })`
+  it("ends with the code of its command, and loads neither the console nor the YAML parser for it", async () => {
+    const hook = `import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => { if (/\\/(console\\/src|yaml\\/dist)\\//.test(url)) throw new Error(url); return next(url, context) } })`
     const env = {
       NODE_OPTIONS: `--conditions=@requeue/source --import=data:text/javascript,${encodeURIComponent(hook)}`
     }

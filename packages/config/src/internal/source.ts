@@ -5,7 +5,8 @@ import { existsSync, readFileSync } from "node:fs"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { ConfigFileError } from "../ConfigFileError.ts"
-import * as Syntax from "./syntax.ts"
+import * as Json from "./json.ts"
+import { SyntaxProblem } from "./syntaxProblem.ts"
 
 /** The names of config files; the first that exists is used. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
@@ -57,7 +58,10 @@ const parse = async ({ path }: Source): Promise<unknown> => {
     if (module.default === undefined) throw new Error("the file has no default export; write export default { … }")
     return module.default
   }
-  return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
+  const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
+  // The parser of YAML is large, and most programs need none.
+  const { parse: parsed } = extname(path) === ".json" ? Json : await import("./yaml.ts")
+  return parsed(text)
 }
 
 /**
@@ -93,5 +97,5 @@ export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),
     catch: (cause) =>
-      cause instanceof Syntax.SyntaxProblem ? refuse(from.file, cause.message, cause.remedy) : inModule(cause, from)
+      cause instanceof SyntaxProblem ? refuse(from.file, cause.message, cause.remedy) : inModule(cause, from)
   })

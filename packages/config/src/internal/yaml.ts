@@ -1,14 +1,6 @@
-/** Parses JSON and YAML. Errors show no part of the text except names of variables, because it may be a password. */
+/** Parses YAML. */
 import * as Yaml from "yaml"
-
-/** A text that cannot be parsed. */
-export class SyntaxProblem extends Error {
-  readonly remedy: string
-  constructor(detail: string, remedy: string) {
-    super(detail)
-    this.remedy = remedy
-  }
-}
+import { place, SyntaxProblem } from "./syntaxProblem.ts"
 
 const quotes = "Put text that begins with *, &, !, @, % or ` in quotes"
 
@@ -67,9 +59,6 @@ const faultOf = (wrong: Yaml.YAMLError, text: string): readonly [string, string]
   unclosed(wrong) ??
   faults[wrong.code] ?? ["the file is not valid YAML", "Fix the syntax there"]
 
-const place = ({ col, line }: { readonly line: number; readonly col: number }): string =>
-  `at line ${line}, column ${col}`
-
 /** Returns the first alias without an anchor, or anchored text without an alias: its first character was meant as text. */
 const mistakenText = (document: Yaml.Document): Yaml.Node | undefined => {
   const named = new Set<string>()
@@ -85,7 +74,8 @@ const mistakenText = (document: Yaml.Document): Yaml.Node | undefined => {
   return found ?? anchored.find(({ anchor }) => !named.has(anchor!)) // Each of them has one.
 }
 
-const parseYaml = (text: string): unknown => {
+/** Parses a text. Throws a {@link SyntaxProblem}. */
+export const parse = (text: string): unknown => {
   const lines = new Yaml.LineCounter()
   const document = Yaml.parseDocument(text, { lineCounter: lines, logLevel: "error", prettyErrors: false })
   const [wrong] = [...document.errors, ...document.warnings]
@@ -97,37 +87,3 @@ const parseYaml = (text: string): unknown => {
   }
   return document.toJS()
 }
-
-/** Whether the first `length` characters can begin a JSON text. */
-const isBeginning = (text: string, length: number): boolean => {
-  try {
-    JSON.parse(text.slice(0, length))
-    return true
-  } catch (error) {
-    const { message } = error as SyntaxError // What JSON.parse throws for text.
-    const [, position] = /at position (\d+)/.exec(message) ?? []
-    return /end of JSON|Unterminated/.test(message) || Number(position) >= length
-  }
-}
-
-const parseJson = (text: string): unknown => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value
-  } catch {
-    // The parser gives the position of some errors only, and shows the text of others.
-    let [good, bad] = [0, text.length + 1]
-    while (bad - good > 1) {
-      const middle = Math.floor((good + bad) / 2)
-      if (isBeginning(text, middle)) good = middle
-      else bad = middle
-    }
-    const before = text.slice(0, good).split("\n")
-    const where = place({ line: before.length, col: before.at(-1)!.length + 1 }) // A split text has at least one part.
-    throw new SyntaxProblem(`the file is not valid JSON ${where}`, "Fix the syntax there")
-  }
-}
-
-/** Parses a text, which may begin with a byte order mark. Throws a {@link SyntaxProblem}. */
-export const parse = (text: string, format: "json" | "yaml"): unknown =>
-  (format === "json" ? parseJson : parseYaml)(text.replace(/^\uFEFF/, ""))
