@@ -1527,6 +1527,23 @@ it("room: a limit of the rate leaves none for another message, until it allows a
   expect(tell(2)).toEqual(["room"])
 })
 
+it("room: an immediate rerun takes the limit's room before its handler begins", () => {
+  const tell = (wait: number) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.begin(story.deliver(story.send(2), 2, "a1"))
+        story.run(delivery, { error: "error" })
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+        story.wait(wait)
+        story.begin(delivery)
+      },
+      Story.scenario({ version: { concurrency: 2, immediate: 1, rateLimit: { max: 3, per: 10_000 } } })
+    )
+  expect(tell(0)).toEqual([])
+  expect(tell(5)).toEqual(["room"])
+})
+
 it("room: copies with one name take it once", () => {
   const tell = (replaces: boolean) =>
     broken(
