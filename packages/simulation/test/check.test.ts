@@ -625,6 +625,33 @@ it("repeated: a dead letter that failed is returned if the budget is spent, whic
   expect(tell(undefined)).toContain("repeated")
 })
 
+it("repeated: a redelivery that waited for an earlier message of its group is returned when that is lost", () => {
+  const tell = (groups: readonly [string, string], isLost: boolean) => {
+    const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
+    return broken(
+      (story) => {
+        story.start("a1", 2)
+        const copies = [story.send(1), story.send(2)]
+        const acked = copies.map((copy, index) => story.deliver(copy, index + 1, "a1"))
+        for (const each of acked) {
+          story.run(each)
+          story.ask(each, ack)
+          story.answer(each, ack, "transient")
+          story.say({ _tag: "Lapsed", process: "a1", delivery: each })
+          story.back(each, "lease")
+        }
+        const [earlier, later] = copies.map((copy, index) => story.deliver(copy, index + 1, "a1")) as [number, number]
+        if (isLost) story.say({ _tag: "Lapsed", process: "a1", delivery: earlier })
+        story.settle(later, release)
+      },
+      Story.scenario({ kind: "sqs", lease: 5000, fifo: "block", sendings, version: { concurrency: 2 } })
+    )
+  }
+  expect(tell(["g", "g"], true)).not.toContain("repeated")
+  expect(tell(["g", "g"], false)).toContain("repeated")
+  expect(tell(["g", "h"], true)).toContain("repeated")
+})
+
 it("budget: a success after the stop leaves room for the dead letter of a handler that still ran", () => {
   const tell = (succeeds: boolean) => (story: Story.Story) => {
     story.start("a1", 3)
@@ -1525,6 +1552,23 @@ it("room: a limit of the rate leaves none for another message, until it allows a
     )
   expect(tell(1)).toEqual([])
   expect(tell(2)).toEqual(["room"])
+})
+
+it("room: an immediate rerun takes the limit's room before its handler begins", () => {
+  const tell = (wait: number) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.begin(story.deliver(story.send(2), 2, "a1"))
+        story.run(delivery, { error: "error" })
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+        story.wait(wait)
+        story.begin(delivery)
+      },
+      Story.scenario({ version: { concurrency: 2, immediate: 1, rateLimit: { max: 3, per: 10_000 } } })
+    )
+  expect(tell(0)).toEqual([])
+  expect(tell(5)).toEqual(["room"])
 })
 
 it("room: copies with one name take it once", () => {

@@ -27,9 +27,9 @@ export const rateRoom = (
 ): number => {
   if (rateLimit === undefined) return Infinity
   const window = rateLimit.per - ahead - (batch?.wait ?? 0)
-  const recent = runs.filter(
-    ({ began }) => began.index < index && clock.least(began.entry.at, at) <= window + slack
-  ).length
+  // The core counts a run before its handler begins, at the same moment.
+  const isCounted = ({ began }: Run): boolean => began.index < index || began.entry.at === at
+  const recent = runs.filter((run) => isCounted(run) && clock.least(run.began.entry.at, at) <= window + slack).length
   return Math.max(0, rateLimit.max - recent) * (each === true ? 1 : (batch?.size ?? 1))
 }
 

@@ -1,7 +1,8 @@
 import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
+import { earlierIn } from "../internal/grouping.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Settling } from "../internal/Lives.ts"
+import type { DeliveryLife, Lives, Settling } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
 
 /** Whether an earlier settlement is requested again unchanged; of a delay, what is left of it. */
@@ -33,6 +34,24 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
   return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
 }
 
+/**
+ * Whether a redelivery is returned with an earlier message of its group that its process has lost. It waited for that message, so its
+ * decision was not requested again.
+ */
+const isReturnedWithGroup = (lives: Lives, { asked, index, of: life }: Settling): boolean => {
+  const isLost = ({ arrived, disconnected, process }: DeliveryLife): boolean =>
+    process === life.process &&
+    arrived !== undefined &&
+    disconnected > (life.arrived?.index ?? index) &&
+    disconnected < index
+  const isFirst = life.settlings.every((each) => each.index >= index)
+  return (
+    asked.tag === "Release" &&
+    isFirst &&
+    earlierIn(lives, life.copy, index).some(({ deliveries }) => deliveries.some(isLost))
+  )
+}
+
 /** A decided settlement is requested again unchanged. It changes only if it was refused, or its process ends. */
 export const repeated: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
@@ -52,6 +71,7 @@ export const repeated: Law = (lives) =>
       const isExhausted = draining?.entry.because === "budget" && draining.entry.at === settling.at
       const isEnding = isExhausted || (draining !== undefined && draining.index < settling.index)
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
+      if (isReturnedWithGroup(lives, settling)) return []
       if (isOther(decided, settling, familyOf(lives.scenario) === "push")) return []
       // Its copy is stored: the original may leave.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
