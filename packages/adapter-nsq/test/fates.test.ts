@@ -195,7 +195,7 @@ describe("a retry by copy", () => {
 })
 
 describe("a settlement that nsqd refuses", () => {
-  it.effect("is known as long as as many others as may be in flight are settled", () =>
+  it.effect("is known among those of two full windows", () =>
     Effect.gen(function* () {
       const { credit, deliver, session, settle } = yield* open(stored)
       credit.set(100)
