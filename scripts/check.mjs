@@ -8,15 +8,11 @@ import { join } from "node:path"
 import { checks } from "./checks.mjs"
 import { root } from "./workspace.mjs"
 
-const run = ({ folder = ".", command: [name, ...args] }) => {
-  const result = spawnSync(name, args, {
-    cwd: join(root, folder),
-    encoding: "utf8",
-    shell: process.platform === "win32"
-  })
+const run = ([name, ...args]) => {
+  const result = spawnSync(name, args, { cwd: root, encoding: "utf8", shell: process.platform === "win32" })
   if (result.status === 0) return undefined
   const output = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error?.message ?? ""}`.trim()
-  return `> ${folder === "." ? "" : `${folder}: `}${[name, ...args].join(" ")}\n${output}`
+  return `> ${[name, ...args].join(" ")}\n${output}`
 }
 
 const asked = process.argv.slice(2)
