@@ -1710,6 +1710,22 @@ describe("liveness", () => {
     }
   })
 
+  it("but not what its broker delivers before its time, which is after the end", () => {
+    const story = (time: number, isDelivered: boolean) => (told: Story.Story) => {
+      told.start("a1")
+      told.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: time })
+      const copy = told.store(1, { due: 1000 })
+      told.say({ _tag: "Sent", key: 1 })
+      told.wait(1000)
+      if (isDelivered) told.handOut(copy, 1, "a1")
+    }
+    const world = Story.scenario({ kind: "nsq", lease: 30_000 })
+    for (const isDelivered of [false, true]) {
+      expect(atEnd(story(60_000, isDelivered), world, "time")).not.toContain("liveness")
+      expect(atEnd(story(1000, isDelivered), world, "time")).toContain("liveness")
+    }
+  })
+
   it("but not what waits for its time, or is refused for ever", () => {
     const waits = (due: number) => (story: Story.Story) => {
       story.start("a1")
