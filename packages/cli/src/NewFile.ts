@@ -1,7 +1,6 @@
 /** A file that appears only when it is complete. Until then it has a temporary name. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { randomUUID } from "node:crypto"
 import { constants, copyFile, link, open, rm } from "node:fs/promises"
 import { resolve } from "node:path"
 import * as OutputFailed from "./OutputFailed.ts"
@@ -24,7 +23,7 @@ export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageE
   Effect.gen(function* () {
     const { cwd } = yield* Process
     const path = resolve(cwd(), given)
-    const partial = `${path}.${randomUUID().slice(0, 8)}.partial`
+    const partial = `${path}.${crypto.randomUUID().slice(0, 8)}.partial`
     // With the given name, not with the absolute path.
     const detailOf = (error: unknown) =>
       String(error)

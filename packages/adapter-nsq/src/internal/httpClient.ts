@@ -1,9 +1,12 @@
 /** One HTTP request with TLS options, which `fetch` does not support. No other file imports Node's HTTP client. */
 import { TlsOptions } from "@requeue/kit"
 import { readFileSync } from "node:fs"
-import { type IncomingMessage, request as requestPlain } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { request as requestSecure } from "node:https"
 import type { HttpInterface } from "./address.ts"
+
+// Not imported: for an ES module that imports it, Node also loads its WebSocket client, which takes 20 ms.
+const { request: requestPlain } = process.getBuiltinModule("node:http")
 
 /** A response. */
 export interface HttpResponse {

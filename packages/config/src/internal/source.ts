@@ -59,9 +59,10 @@ const parse = async ({ path }: Source): Promise<unknown> => {
     return module.default
   }
   const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
-  // The parser of YAML is large, and most programs need none.
-  const { parse: parsed } = extname(path) === ".json" ? Json : await import("./yaml.ts")
-  return parsed(text)
+  if (extname(path) === ".json") return Json.parse(text)
+  // The parser of YAML is large, and other files do not need it.
+  const Yaml = await import("./yaml.ts")
+  return Yaml.parse(text)
 }
 
 /**
