@@ -73,38 +73,48 @@ const saysWhatToInstall = ({ code, stderr }) =>
     ? undefined
     : "it does not name what to install"
 
-const tried = []
-for (const folder of homes) {
-  const node = join(folder, "node_modules", "node", "bin", "node")
-  const name = `Node ${(await must(node, ["--version"], folder)).stdout.trim()}`
-  const on = (...args) => call(node, args, whole)
-  await Promise.all([
-    verdict(`${name}: the README's first example`, on("hello.mjs"), prints(attempts, handlerFailed)),
-    verdict(`${name}: the same from CommonJS, by require`, on("hello.cjs"), prints(attempts, handlerFailed)),
-    verdict(`${name}: import of ${names.length} packages`, on("load.mjs"), prints(/^loaded\n$/)),
-    verdict(`${name}: require of ${names.length} packages`, on("load.cjs"), prints(/^loaded\n$/)),
-    verdict(`${name}: requeue --version`, on(command, "--version"), prints(/\d/)),
-    verdict(`${name}: without the adapter`, call(node, ["hello.mjs"], bare), saysWhatToInstall),
-    verdict(`${name}: without the adapter, by require`, call(node, ["hello.cjs"], bare), saysWhatToInstall)
-  ])
-  await misuse(name, node, whole)
-  tried.push([name, node])
-}
-
-const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
-await verdict("requeue on Node 20", onOld, refuses(2, /needs Node\.js 22\.19 or newer, and this program runs on v20/))
-await bundled(tried, "rolldown", whole)
 const embedded = ["core", "kit", "adapter-memory"].map(tarballOf)
 const ours = [...embedded, tarballOf("opentelemetry")]
-await jest(tried, ...embedded, effect)
-await openTelemetry(process.execPath, ...ours, effect)
-await production(process.execPath, ...tarballs, effect)
-// One Node is enough to count modules and to find adapters: the other Nodes find them above.
-await loading(process.execPath, whole)
-await size("@requeue/console", 315_000, whole)
-const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
-await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
-await shared(process.execPath, ...ours, tarballOf("operations"), effect)
+
+const onEveryNode = async () => {
+  const tried = []
+  for (const folder of homes) {
+    const node = join(folder, "node_modules", "node", "bin", "node")
+    const name = `Node ${(await must(node, ["--version"], folder)).stdout.trim()}`
+    const on = (...args) => call(node, args, whole)
+    await Promise.all([
+      verdict(`${name}: the README's first example`, on("hello.mjs"), prints(attempts, handlerFailed)),
+      verdict(`${name}: the same from CommonJS, by require`, on("hello.cjs"), prints(attempts, handlerFailed)),
+      verdict(`${name}: import of ${names.length} packages`, on("load.mjs"), prints(/^loaded\n$/)),
+      verdict(`${name}: require of ${names.length} packages`, on("load.cjs"), prints(/^loaded\n$/)),
+      verdict(`${name}: requeue --version`, on(command, "--version"), prints(/\d/)),
+      verdict(`${name}: without the adapter`, call(node, ["hello.mjs"], bare), saysWhatToInstall),
+      verdict(`${name}: without the adapter, by require`, call(node, ["hello.cjs"], bare), saysWhatToInstall)
+    ])
+    await misuse(name, node, whole)
+    tried.push([name, node])
+  }
+
+  const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
+  await verdict("requeue on Node 20", onOld, refuses(2, /needs Node\.js 22\.19 or newer, and this program runs on v20/))
+  await bundled(tried, "rolldown", whole)
+  await jest(tried, ...embedded, effect)
+}
+
+/** One Node is enough to count modules and to find adapters: the other Nodes find them above. */
+const onOneNode = async () => {
+  await openTelemetry(process.execPath, ...ours, effect)
+  await production(process.execPath, ...tarballs, effect)
+  await loading(process.execPath, whole)
+  await size("@requeue/console", 315_000, whole)
+  const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
+  await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
+  await shared(process.execPath, ...ours, tarballOf("operations"), effect)
+}
+
+// Each alone uses one core.
+await Promise.all([onEveryNode(), onOneNode()])
+// It uses all cores.
 await thirdParty(process.execPath, ...tarballs, effect)
 
 console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)
