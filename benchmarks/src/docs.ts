@@ -59,6 +59,9 @@ const together = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => [
       lines.map((line, n) => [n === 0 ? name : "", line.name, ...short.map(([, cell]) => cell(line, lines[0]!))])
     )
   ),
+  ...cases
+    .filter(({ isDisturbed }) => isDisturbed)
+    .map(({ case: name, control }) => `**${name} does not count:** the control gave ${ratioOf(control)}.`),
   ...cases.flatMap(({ case: name, failed }) =>
     failed.map((each) => `${name}: ${each.name} could not: ${each.error.split("\n")[0]}`)
   )
