@@ -1430,6 +1430,21 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: each refused delivery of a message may be in quarantine, and no other", () => {
+  const tell = (quarantined: number) =>
+    broken((story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery)
+      story.ask(delivery, ack)
+      story.answer(delivery, ack, "rejected")
+      story.settle(story.deliver(copy, 2, "a1"), ack)
+      const rest = { because: [], buffered: 0, inProgress: 1, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state: "running", quarantined, ...rest })
+    })
+  expect(tell(1)).not.toContain("health")
+  expect(tell(2)).toContain("health")
+})
+
 it("health: a redelivery during a settlement is no move", () => {
   const tell = (isSettling: boolean) =>
     broken(

@@ -1,5 +1,5 @@
 import { type Law, violation } from "../internal/law.ts"
-import type { Attempt, ProcessLife } from "../internal/Lives.ts"
+import type { Attempt, ProcessLife, Settling } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
 
@@ -9,12 +9,14 @@ const starts = new Set(["Began", "Answered", "Started"])
 /** Milliseconds without a move after which health reports a stall, beyond what handlers and batches may take. */
 const minute = 60_000
 
-/** Messages with a refused settlement, and none accepted since. */
-const refusedAt = ({ attempts }: ProcessLife, until: number): number =>
-  attempts.filter(({ settlings }) => {
-    const fates = settlings.filter(({ answer }) => answer >= 0 && answer < until).map(({ fate }) => fate)
-    return fates.includes("rejected") && !fates.includes("taken")
-  }).length
+/** Deliveries with a refused settlement, and none accepted: of several deliveries of one message, each may be refused. */
+const refusedAt = ({ settlings }: ProcessLife, until: number): number => {
+  const answered = settlings.filter(({ answer }) => answer >= 0 && answer < until)
+  const ofFate = (wanted: Settling["fate"]) =>
+    new Set(answered.filter(({ fate }) => fate === wanted).map(({ of }) => of))
+  const taken = ofFate("taken")
+  return [...ofFate("rejected")].filter((delivery) => !taken.has(delivery)).length
+}
 
 /** Whether its process keeps a message at a moment: no copy can keep it until it is due, or it is in quarantine. */
 const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
