@@ -9,7 +9,7 @@
  * ```
  */
 
-import { order } from "./internal/connect/order.ts"
+import { dollars, order } from "./internal/connect/order.ts"
 import { shares } from "./internal/connect/shares.ts"
 
 /** Quotes a name for SQL. */
@@ -107,8 +107,7 @@ export const version = steps.length
 export const migration = (schema: string): string => {
   const name = quoted(schema)
   const stepwise = steps.map((step, from) => `IF had <= ${from} THEN\n${step(name)}\nEND IF;`)
-  return `DO $requeue$
-DECLARE
+  const code = `DECLARE
   had integer;
 BEGIN
 PERFORM pg_advisory_xact_lock(hashtextextended(${literal(`requeue ${schema}`)}, 0));
@@ -122,8 +121,8 @@ END IF;
 had := (SELECT version FROM ${name}.version);
 ${stepwise.join("\n")}
 UPDATE ${name}.version SET version = ${version} WHERE version < ${version};
-END
-$requeue$;`
+END`
+  return `DO ${dollars(code)};`
 }
 
 /**

@@ -114,7 +114,7 @@ test("after a backup was restored, a delivery from before settles no other messa
 
 describe("the schema", () => {
   test("is created once, by one of many processes that open it together", async () => {
-    const schema = `a "b" ${fresh()}`
+    const schema = `it's "b" $$ $requeue$ ${fresh()}`
     const all = await Promise.all(Array.from({ length: 20 }, () => open({ schema })))
     await all[0]!.send("orders", 1)
     assert.strictEqual((await all[19]!.counts("orders")).ready, 1)

@@ -24,9 +24,16 @@ export const got = (
 
 const isAlone = (lane: string, key: string): string => got(lockOf(lane, key))
 
+/** Quotes code. It may have dollars, as the name of a schema may. */
+export const dollars = (code: string): string => {
+  let tag = "$$"
+  while (code.includes(tag)) tag = `${tag.slice(0, -1)}_$`
+  return `${tag}\n${code}\n${tag}`
+}
+
 /** Defines a function. The server keeps the plans that it made for an empty table, so none may scan the table. */
 export const define = (schema: string, head: string, body: string, settings = ""): string =>
-  `CREATE FUNCTION ${schema}.${head} LANGUAGE plpgsql SET enable_seqscan = off${settings} AS $$\n${body}\n$$;`
+  `CREATE FUNCTION ${schema}.${head} LANGUAGE plpgsql SET enable_seqscan = off${settings} AS ${dollars(body)};`
 
 /** As in the index. */
 const isBlocked = (row: string): string => `least(${row}.leased, 0) = -1`
