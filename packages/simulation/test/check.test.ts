@@ -1725,6 +1725,22 @@ describe("liveness", () => {
     }
   })
 
+  it("nor what waits behind it in its group", () => {
+    const tell = (groups: readonly [string, string]) => {
+      const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
+      const processes = [{ ...Story.process("a"), clock: { offset: -3_600_000, speed: 1, jumps: [] } }]
+      const world = Story.scenario({ kind: "sqs", fifo: "block", sendings, processes })
+      return atEnd((story) => {
+        story.start("a1")
+        const delivery = story.deliver(story.send(1, 5000), 1, "a1")
+        story.send(2)
+        story.settle(delivery, { ...release, delay: 3_600_000 })
+      }, world)
+    }
+    expect(tell(["g", "g"])).not.toContain("liveness")
+    expect(tell(["g", "h"])).toContain("liveness")
+  })
+
   it("but not what its broker delivers before its time, which is after the end", () => {
     const story = (time: number, isDelivered: boolean) => (told: Story.Story) => {
       told.start("a1")

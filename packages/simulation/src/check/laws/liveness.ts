@@ -1,5 +1,6 @@
 import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
+import { earlierIn } from "../internal/grouping.ts"
 import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { lateByClocks, rateRoom } from "../internal/timing.ts"
@@ -51,7 +52,9 @@ const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
     return `is with ${last.process.name}${last.process.killed === undefined ? "" : ", which is dead"}`
   }
   const { due } = backs.at(-1)?.entry ?? stored.entry
-  if (isDueLater(lives, copy, end.entry.at)) return undefined
+  // An earlier message of its group holds it up while that waits.
+  if ([copy, ...earlierIn(lives, copy, end.index)].some((each) => isDueLater(lives, each, end.entry.at)))
+    return undefined
   if (due <= end.entry.at) return `waits in ${stored.entry.queue} since ${Math.round(due)} ms`
   if (bound === undefined) return undefined
   return `waits in ${stored.entry.queue} until ${Math.round(due)} ms, and was due at ${Math.round(bound.at)} ms`
