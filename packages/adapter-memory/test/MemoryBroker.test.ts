@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Delivery } from "@requeue/core"
+import { connect } from "@requeue/core/promise"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -37,6 +38,37 @@ describe("delivery", () => {
       assert.deepStrictEqual(none.inbox, [])
       none.credit(1)
       assert.deepStrictEqual(none.inbox.map(text), ["e"])
+    })
+  )
+
+  it("handlers that send to the next of 3,000 queues do not nest", async () => {
+    await using requeue = await connect(MemoryBroker.layer())
+    const last = Promise.withResolvers<void>()
+    const queues = Array.from({ length: 3000 }, (_, n) => `q${n}`)
+    for (const [n, queue] of queues.entries())
+      await requeue.consume(queue, {}, async () => {
+        if (n + 1 < queues.length) void requeue.send(queues[n + 1]!, n)
+        else last.resolve()
+      })
+    await requeue.send(queues[0]!, 0)
+    await last.promise
+  })
+
+  it.effect("a consumer that settles and publishes in its delivery, without an end, holds up no other queue", () =>
+    Effect.gen(function* () {
+      const broker = yield* MemoryBroker.make()
+      let runs = 0
+      const busy = yield* probe(broker, "busy", 1, () => {
+        // An end, so that a broker which never yields fails the test instead of hanging it.
+        if (++runs === 10_000) return
+        Effect.runFork(Effect.andThen(busy.settleOne(busy.next(), Settlement.Ack), send(broker, "busy", ["again"])))
+      })
+      const other = yield* probe(broker, "other", 1)
+      yield* send(broker, "busy", ["first"])
+      yield* send(broker, "other", ["x"])
+      while (other.inbox.length === 0 && runs < 10_000) yield* Effect.yieldNow
+      assert.isBelow(runs, 10_000)
+      assert.deepStrictEqual(other.inbox.map(text), ["x"])
     })
   )
 

@@ -70,8 +70,8 @@ export interface Queue {
   readonly consumers: Set<Consumer>
   /** The consumers with unused credit, next one first. */
   readonly readyConsumers: Array<Consumer>
-  /** Whether the queue is delivering, or yields to other fibers. */
-  turn: "idle" | "delivering" | "resting"
+  /** Whether it has a place among the queues that deliver next. */
+  isDue: boolean
 }
 
 /** Creates rarely needed parts lazily: a process may send to thousands of queues, which should fit in the CPU's caches. */
@@ -80,7 +80,7 @@ class LeanQueue implements Queue {
   ready: Queue["ready"] = ReadyQueue.make()
   readonly readyConsumers: Queue["readyConsumers"] = []
   held = 0
-  turn: Queue["turn"] = "idle"
+  isDue = false
   #delayed: Queue["delayed"] | undefined = undefined
   #behind: Queue["behind"] | undefined = undefined
   #begun: Queue["begun"] | undefined = undefined

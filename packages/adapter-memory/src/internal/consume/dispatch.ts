@@ -5,7 +5,7 @@ import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queue
 import * as Limits from "./limits.ts"
 import { toDelivery } from "./toDelivery.ts"
 
-/** The most deliveries in a row before the queue yields to other fibers. */
+/** The most deliveries in a row before the broker yields to other fibers. */
 const maxRun = 1000
 
 /** Adds a consumer with unused credit to the ready ones of its queue, and removes one without. */
@@ -29,17 +29,6 @@ const inFlight = ({ consumers }: Queue, fairBy: string): number => {
 /** Moves the consumer to the end. */
 const rotate = (consumer: Consumer, { readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(...readyConsumers.splice(readyConsumers.indexOf(consumer), 1))
-}
-
-/** Runs `change` without deliveries of the queue. */
-const hold = (queue: Queue, change: () => void): void => {
-  const before = queue.turn
-  queue.turn = "delivering"
-  try {
-    change()
-  } finally {
-    queue.turn = before
-  }
 }
 
 /** The deliveries of all queues. */
@@ -71,6 +60,12 @@ interface Dependencies {
 // Long, because its functions deliver to the same consumers.
 export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
   let deliveries = 0
+  /**
+   * Of all queues: a consumer that publishes, settles or gives credit in `onDelivery` does not deliver. The running loop does, or the
+   * stack would grow with the queues that send to each other.
+   */
+  let turn: "idle" | "delivering" | "resting" = "idle"
+  const due: Array<Queue> = []
 
   const extend = (receipt: Receipt): void => {
     if (lease === undefined) return
@@ -119,29 +114,42 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     return false
   }
 
-  const pump = (queue: Queue): void => {
-    // Reentered by a consumer that publishes, settles or gives credit in `onDelivery`: the running loop delivers.
-    if (queue.turn !== "idle") return
-    queue.turn = "delivering"
+  /** Delivers from the queues that are due, one after the other. */
+  const deliverAll = (): void => {
+    turn = "delivering"
     let left = maxRun
     try {
-      while (left > 0 && deliverNext(queue)) left--
+      while (left > 0 && due.length > 0) {
+        const queue = due[0]!
+        if (deliverNext(queue)) left--
+        else due.shift()!.isDue = false
+      }
     } finally {
-      queue.turn = "idle"
+      turn = "idle"
     }
     if (left > 0) return
-    // A consumer that settles synchronously could keep this loop busy for ever.
-    queue.turn = "resting"
-    run(
-      Effect.map(Effect.yieldNow, () => {
-        queue.turn = "idle"
-        pump(queue)
-      })
-    )
+    // Consumers that settle or publish synchronously could keep this loop busy for ever. The other queues are next.
+    due.push(due.shift()!)
+    turn = "resting"
+    run(Effect.map(Effect.yieldNow, deliverAll))
+  }
+
+  const pump = (queue: Queue): void => {
+    if (!queue.isDue) {
+      queue.isDue = true
+      due.push(queue)
+    }
+    if (turn === "idle") deliverAll()
   }
 
   const quietly = (queue: Queue, change: () => void): void => {
-    hold(queue, change)
+    const before = turn
+    turn = "delivering"
+    try {
+      change()
+    } finally {
+      turn = before
+    }
     pump(queue)
   }
 
