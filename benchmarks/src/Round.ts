@@ -22,7 +22,8 @@ export const run = (task: Task, pinning: Pinning.Pinning | undefined, deadline: 
       clearTimeout(timer)
       if (answer !== undefined && "reading" in answer) return resolve(answer.reading)
       const late = signal === "SIGKILL" ? ` after ${deadline / 1000} s` : ""
-      const why = answer?.error ?? `its process ended with ${signal ?? code}${late}. ${complaint}`
+      const reason = /^(?:\w*Error: )+.*/m.exec(complaint)?.[0] ?? ""
+      const why = answer?.error ?? `its process ended with ${signal ?? code}${late}. ${reason}\n${complaint}`
       reject(new Error(`${task.contender} ${task.workload}: ${why}`))
     })
     child.send(task)

@@ -38,7 +38,7 @@ const caseOf = (result: CaseResult, index: number): string => {
     `${result.case} (${messages.toLocaleString("en")} each, ${result.lines[0]!.readings.length} rounds):`,
     tableOf(result.lines, columns),
     ...figuresOf(result.lines),
-    ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
+    ...result.failed.map(({ error, name }) => `${name} could not: ${error}`),
     ...(result.isDisturbed
       ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
       : []),
@@ -62,9 +62,7 @@ const together = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => [
   ...cases
     .filter(({ isDisturbed }) => isDisturbed)
     .map(({ case: name, control }) => `**${name} does not count:** the control gave ${ratioOf(control)}.`),
-  ...cases.flatMap(({ case: name, failed }) =>
-    failed.map((each) => `${name}: ${each.name} could not: ${each.error.split("\n")[0]}`)
-  )
+  ...cases.flatMap(({ case: name, failed }) => failed.map((each) => `${name}: ${each.name} could not: ${each.error}`))
 ]
 
 /** The tables of a suite. */

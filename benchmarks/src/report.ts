@@ -50,7 +50,7 @@ export const caseText = (result: CaseResult): string =>
       ...result.lines.map((line) => columns.map(([, cell]) => cell(line, result.lines[0]!)))
     ]),
     ...result.lines.flatMap(figuresOf),
-    ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
+    ...result.failed.map(({ error, name }) => `${name} could not: ${error}`),
     ...(result.isDisturbed
       ? [
           `The control is off: the baseline against itself gave ${ratioOf(result.control)}. This run does not count: run it again on a quiet machine.`

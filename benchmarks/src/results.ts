@@ -49,7 +49,7 @@ export interface CaseResult {
   readonly control: Spread
   /** Whether the control is off: then the figures are not those of the contenders. */
   readonly isDisturbed: boolean
-  /** Contenders that failed, and why. */
+  /** Contenders that failed, and why, in a line: the others have stacks with paths of the machine. */
   readonly failed: ReadonlyArray<{ readonly name: string; readonly error: string }>
   /** Contenders with a limit whose ratio of CPU has reached it, or that failed. */
   readonly beyond: ReadonlyArray<string>
@@ -102,7 +102,7 @@ export const of = (suite: Suite, one: Case, measured: ReadonlyArray<Measured>): 
     again: again?.entry.name,
     control,
     isDisturbed: isDisturbed(control),
-    failed: broken.map(({ entry, error }) => ({ name: entry.name, error: error! })),
+    failed: broken.map(({ entry, error }) => ({ name: entry.name, error: error!.split("\n")[0]! })),
     beyond: Object.entries(suite.limits ?? {}).flatMap(([name, limit]) => {
       const line = lines.find((each) => each.name === name)
       return line !== undefined && line.cpuRatio.median < limit ? [] : [name]

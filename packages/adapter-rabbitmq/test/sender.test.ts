@@ -174,7 +174,7 @@ describe("a route that the server refused", () => {
     })
   )
 
-  it.effect("is tried by the next message if the one that tried failed for a reason of its own", () =>
+  it.effect("is tried by the next message if the one that tried failed for another reason", () =>
     Effect.gen(function* () {
       for (const own of ["BodyTooLarge", "ConnectionLost"] as const) {
         const { pass, sender, written } = start(["AccessRefused", own])

@@ -308,7 +308,7 @@ describe("extend", () => {
     })
   )
 
-  it.effect("tells of lost leases, and not of those that may last", () =>
+  it.effect("reports lost leases, and not those that may last", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ failing: ["b"], unanswered: ["a"] })
       settler.extend([item("a"), item("b")])

@@ -1,6 +1,6 @@
 /**
  * Routes that the server refuses. Each refusal pauses the route, longer each time. Meanwhile its messages fail with the same error
- * and the server is not asked. After the pause one message tries again, and if it fails for a reason of its own, the next one.
+ * and the server is not asked. After the pause one message tries again, and if it fails for another reason, the next one.
  */
 import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/port"
 

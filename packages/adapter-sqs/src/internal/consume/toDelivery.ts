@@ -17,7 +17,7 @@ export interface Context {
   readonly now: number
   /** The program's name of the queue; a dead-letter queue's name may contain that of its source. */
   readonly queue?: string | undefined
-  /** With `resend`, a group is no key: its retries leave the order. Default: `block`. */
+  /** With `resend`, a group is not a key, because retries leave its order. Default: `block`. */
   readonly fifoRetry?: FifoRetry | undefined
 }
 
