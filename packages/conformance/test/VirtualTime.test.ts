@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Random from "effect/Random"
 import * as VirtualTime from "../src/VirtualTime.ts"
 
 describe("VirtualTime.run", () => {
@@ -68,6 +69,16 @@ describe("VirtualTime.run", () => {
     Effect.gen(function* () {
       const exit = yield* Effect.exit(VirtualTime.run(Effect.flatMap(Deferred.make<void>(), Deferred.await)))
       assert.include(String(Exit.isFailure(exit) && exit.cause), "waits for something other than the clock")
+    })
+  )
+
+  it.live("draws the same random numbers each time, and others with a seed", () =>
+    Effect.gen(function* () {
+      const draws = Effect.all([Random.next, Random.next])
+      const first = yield* VirtualTime.run(draws)
+      assert.notStrictEqual(first[0], first[1])
+      assert.deepStrictEqual(yield* VirtualTime.run(draws), first)
+      assert.notDeepEqual(yield* VirtualTime.run(Random.withSeed(draws, "another")), first)
     })
   )
 })
