@@ -38,8 +38,8 @@ export const wayFrom = (vhost: Vhost, queue: string, { properties, routingKeys, 
     own = Infinity
     const keys = deadLetterRoutingKey === undefined ? routingKeys : [deadLetterRoutingKey]
     const [next] = vhost.route(deadLetterExchange, keys, headers)
-    // Its queue keeps what it cannot pass on until the exchange is there again.
-    if (next === undefined) return { home: keys.find(isHome) ?? at, delay }
+    // Its queue keeps what it cannot pass on until the exchange is there again, and a consumer may bind its queue until then.
+    if (next === undefined || next.declaration.name === undelivered) return { home: keys.find(isHome) ?? at, delay }
     at = next.declaration.name
   }
   return { home: at, delay }

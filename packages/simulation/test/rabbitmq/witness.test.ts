@@ -47,6 +47,17 @@ test("a queue without a dead-letter exchange passes nothing on, though its messa
   assert.deepStrictEqual(Homes.wayFrom(vhost, kept, message), { home: kept, delay: 0 })
 })
 
+test("a delayed message goes home though its queue is not bound yet", () => {
+  const [deliver, aside] = ["requeue.v1.deliver", "requeue.v1.undelivered"] as const
+  const [kept, delay] = ["requeue.v1.q.undelivered", "requeue.v1.q.delay.5000"] as const
+  vhost.exchanges.declare(aside, "fanout", true, {})
+  vhost.exchanges.declare(deliver, "direct", true, { "alternate-exchange": aside })
+  vhost.bind({ source: aside, queue: kept, key: "", arguments: {} }, {})
+  const onward = { "x-dead-letter-exchange": deliver, "x-message-ttl": 5000 }
+  vhost.declareQueue(delay, { durable: true, arguments: onward }, {})
+  assert.deepStrictEqual(Homes.wayFrom(vhost, delay, message), { home: "work", delay: 5000 })
+})
+
 test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
   const replacing = { ...publication }
   const witness = Witness.make(
