@@ -500,10 +500,10 @@ const continued = (delivery: Delivery, before: Pick<Memory, "attempts" | "broker
   return attempts === delivery.attempts ? delivery : { ...delivery, attempts, native: delivery.native }
 }
 
-/** Returns the settlement with the rest of its delay. */
+/** Returns the settlement with the rest of its delay. Delays are whole milliseconds, which `now` is not. */
 const remaining = ({ due }: Decision, settlement: Settlement.Settlement, { now }: Context): Settlement.Settlement =>
   settlement._tag === "Retry"
-    ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)
+    ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, Math.ceil(due - now))), settlement.error)
     : settlement
 
 const delayOf = (settlement: Settlement.Settlement): number => ("delay" in settlement ? settlement.delay : 0)

@@ -202,7 +202,7 @@ describe("a lost delivery", () => {
     assert.deepStrictEqual(Lifecycle.recall(memory, new Told() as never).delivery.native, { memory: {} })
   })
 
-  it("has its decision repeated, with the rest of a retry's delay, and later after each further loss", () => {
+  it("has its decision repeated, with the rest of a retry's delay in whole milliseconds, and later after each further loss", () => {
     let from: Lifecycle.Life = settling(retry)
     from = { ...from, state: { _tag: "Settling", decision: decision(retry, { due: 1500 }) } }
     const pauses: Array<number> = []
@@ -210,7 +210,11 @@ describe("a lost delivery", () => {
       const memory = memoryOf(step(from, failed("lost")))!
       const { delivery: next, history } = Lifecycle.recall(memory, delivery("a", { attempts: losses + 1 }))
       pauses.push(history.prior!.tryAt - context.now)
-      const repeated = step({ delivery: next, state: Lifecycle.waiting, history }, { _tag: "Repeated" }, { now: 1400 })
+      const repeated = step(
+        { delivery: next, state: Lifecycle.waiting, history },
+        { _tag: "Repeated" },
+        { now: 1400.5 }
+      )
       if (losses === 1) assert.deepStrictEqual(settlementOf(repeated), Settlement.Retry(100, undefined))
       else assert.strictEqual(stateOf(repeated), pauses.at(-1)! > 400 ? "Kept" : "Decided")
       from = { delivery: next, state: { _tag: "Settling", decision: history.prior! }, history }
