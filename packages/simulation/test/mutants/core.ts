@@ -307,7 +307,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a retry that was lost is repeated without its delay",
     file: lifecycle,
-    from: "Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)",
+    from: "Settlement.Retry(Math.min(settlement.delay, Math.max(0, Math.ceil(due - now))), settlement.error)",
     to: "Settlement.Retry(0, settlement.error)"
   },
   {
