@@ -1045,6 +1045,20 @@ describe("attempts", () => {
     expect(broken(tell(true, 1))).toContain("attempts")
   })
 
+  it("are not too few after a replacement, which counts from before the run of its original", () => {
+    const tell = (replaced: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1", 1)
+      story.say({ _tag: "Back", copy, key: 1, delivery, due: 0, why: "asked", replaced })
+      story.run(delivery)
+      const replacement = story.deliver(copy, 1, "b1", 1)
+      story.run(replacement, { error: "error" })
+      story.run(story.deliver(story.settle(replacement, retry(0)), 1, "b1", 2))
+    }
+    expect(broken(tell(false))).toContain("attempts")
+    expect(broken(tell(true))).not.toContain("attempts")
+  })
+
   it("are not too many, unless the message and its replacement have one name", () => {
     const tell = (replaces: boolean) => (story: Story.Story) => {
       story.start("a1", 2)

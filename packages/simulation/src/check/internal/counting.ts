@@ -26,6 +26,9 @@ const isUsed = ({ attempt, delivery, copy, runs, settlings }: DeliveryLife): boo
   return runs.length > 0 && !isReturned && last?.asked.tag !== "Release"
 }
 
+/** Whether its client has replaced it: the replacement has the count from before this delivery, whose handler may begin later. */
+const isReplaced = ({ back }: DeliveryLife): boolean => back?.entry.replaced === true
+
 /** The copy's parent within its life: a redriven dead letter begins anew. */
 const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
   parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue) ? parent : undefined
@@ -36,7 +39,9 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
   // A redelivery that replaces one whose handler ran is the same attempt.
   const attempt = attemptWith(until, until)
   const same = [...(attempt?.deliveries ?? []), ...perhapsReplaced(attempt?.prior, until)]
-  const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
+  const usedBefore = handedOutBefore(copy, until).filter(
+    (each) => isUsed(each) && !isReplaced(each) && !same.includes(each)
+  )
   const used = new Set(usedBefore.map((each) => attemptWith(each, each) ?? each)).size
   if (parent === undefined) return used
   // A replacement is made before the run of its original, which may remain if that is not known to be stored.
