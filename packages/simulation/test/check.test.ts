@@ -1600,6 +1600,23 @@ it("room: an immediate rerun takes the limit's room before its handler begins", 
   expect(tell(5)).toEqual(["room"])
 })
 
+it("room: a lost delivery that its handler still has is room of the consumer, which a limit of the rate keeps from the credit", () => {
+  const tell = (concurrency: number) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story)
+        story.begin(delivery)
+        story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+        story.wait(10_000)
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+        story.deliver(story.send(2), 2, "a1")
+      },
+      Story.scenario({ version: { concurrency, handlerTimeout: 60_000, rateLimit: { max: 1, per: 10_000 } } })
+    )
+  expect(tell(1)).toContain("room")
+  expect(tell(2)).not.toContain("room")
+})
+
 it("room: copies with one name take it once", () => {
   const tell = (replaces: boolean) =>
     broken(

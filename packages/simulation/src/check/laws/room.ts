@@ -1,4 +1,4 @@
-import { familyOf } from "../../Scenario.ts"
+import { familyOf, type Version } from "../../Scenario.ts"
 import { namesakesOf } from "../internal/doubled.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
@@ -42,18 +42,36 @@ const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
   return !isSettled && runs.some((run) => isOpen(run, index, at))
 }
 
+const fullOf = ({ batch, concurrency, prefetch }: Version): number => concurrency * (batch?.size ?? 1) + prefetch
+
+/**
+ * The messages that a process may have with a credit. Lost ones that handlers have take room beside the credit, which a limit of
+ * the rate keeps below the consumer's room.
+ */
+const admitted = (
+  { deliveries }: ProcessLife,
+  version: Version,
+  { entry: { at, limit }, index }: Seen<"Credit">
+): number => {
+  const isLost = ({ disconnected }: DeliveryLife): boolean => disconnected >= 0 && disconnected < index
+  const lost = deliveries.filter((life) => isLost(life) && isHeld(life, index, at)).length
+  return version.rateLimit === undefined ? limit : Math.max(limit, Math.min(fullOf(version), limit + lost))
+}
+
 /**
  * Messages that are with a process when another one arrives never exceed its credit. With leases, one that has ended unnoticed
  * makes room.
  */
-const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Violation> => {
+const crowded = (process: ProcessLife, version: Version): ReadonlyArray<Violation> => {
+  const { credits, deliveries, name } = process
   // Otherwise the law of credit proves the same.
   if (!deliveries.some(({ disconnected, runs }) => disconnected >= 0 && runs.length > 0)) return []
+  const limits = credits.map((credit) => ({ index: credit.index, limit: admitted(process, version, credit) }))
   return deliveries.flatMap((life) => {
     const { arrived, back, isEcho } = life
     if (arrived === undefined || isEcho || (back !== undefined && back.index < arrived.index)) return []
     const { entry, index } = arrived
-    const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
+    const limit = Math.max(0, ...limits.filter((each) => each.index < index).map((each) => each.limit))
     const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
     // A redelivery replaces one that a handler still has, also if another process has replaced its copy meanwhile.
     const { size } = new Set(held.map(({ copy }) => Math.min(...[...namesakesOf(copy)].map((each) => each.copy))))
@@ -64,11 +82,11 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
 }
 
 /** Credit that admits any message admits one in addition to those of running handlers. */
-const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
-  const { credits, name, version } = process
+const narrow = (process: ProcessLife, version: Version): ReadonlyArray<Violation> => {
+  const { credits, name } = process
   // A program that pulls has the credit that its pulls need.
-  if (version === undefined || version.pull !== undefined) return []
-  const full = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
+  if (version.pull !== undefined) return []
+  const full = fullOf(version)
   return credits.flatMap((credit) => {
     const { entry, index } = credit
     if (entry.limit === 0 || entry.limit >= full) return []
@@ -83,7 +101,10 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
 /** Running handlers leave room for a probe, and a lost delivery takes room while a handler has it. */
 export const room: Law = ({ processes, scenario }) =>
   [...processes.values()].flatMap((process) => {
+    const { version } = process
     // If a lease ends unnoticed, the number of running handlers is unknown.
-    if (process.version === undefined || ["lease", "store"].includes(familyOf(scenario))) return []
-    return familyOf(scenario) === "push" ? [...narrow(process), ...crowded(process)] : narrow(process)
+    if (version === undefined || ["lease", "store"].includes(familyOf(scenario))) return []
+    return familyOf(scenario) === "push"
+      ? [...narrow(process, version), ...crowded(process, version)]
+      : narrow(process, version)
   })
