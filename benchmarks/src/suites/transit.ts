@@ -25,6 +25,7 @@ export const rabbitmqTransit = suite(
   [500, 2500, 4500],
   [
     rabbitmq("transit", "amqplib"),
+    rabbitmq("transitAtOnce", "amqplib", "amqplib, noDelay"),
     rabbitmq("transit", "requeue"),
     rabbitmq("transit", "rabbitmqClient", "rabbitmq-client")
   ]
