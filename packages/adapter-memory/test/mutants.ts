@@ -62,8 +62,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not say that a delivery is a redelivery",
     kills: "a lease that is not extended ends: the message comes to another process, and the attempt counts",
     file: "consume/toDelivery.ts",
-    text: "redelivered: deliveries > 1",
-    replacement: "redelivered: deliveries > 1000"
+    text: "this.redelivered = deliveries > 1",
+    replacement: "this.redelivered = deliveries > 1000"
   },
   {
     name: "lets the old lease end though it was extended",

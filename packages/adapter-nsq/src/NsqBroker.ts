@@ -13,7 +13,8 @@ import {
   Connection,
   Direct,
   Log,
-  type Outgoing
+  type Outgoing,
+  ShortList
 } from "@requeue/core/port"
 import { AdapterOptions } from "@requeue/kit"
 import * as Clock from "effect/Clock"
@@ -32,7 +33,7 @@ import * as Admin from "./internal/inspect/admin.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Names from "./internal/names.ts"
 import * as Sender from "./internal/publish/sender.ts"
-import type { Item } from "./internal/publish/toPublication.ts"
+import { type Item, SentItem } from "./internal/publish/toPublication.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
@@ -42,8 +43,10 @@ import * as Plan from "./NsqPlan.ts"
  */
 const placed = (target: Names.Queue, message: Outgoing.Outgoing): Item => {
   const isCopy = message.metadata.redrives > 0 && !target.isOwn
-  return { message, target: isCopy ? Names.retry(target) : target, isCopy }
+  return new SentItem(message, isCopy ? Names.retry(target) : target, isCopy)
 }
+
+const mustExist = ({ create }: Outgoing.Outgoing): boolean => create === false
 
 const missing = (queue: string): BrokerError.BrokerError => {
   const error = {
@@ -90,7 +93,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const admin = Admin.make(consuming)
   const send: Broker.Service["publish"] = (messages) =>
     Direct.make((onExit) => {
-      const items: Array<Item> = []
+      const items = ShortList.of<Item>()
       for (const message of messages) {
         const target = Sender.target(message.queue, "publish", settings)
         if (target instanceof BrokerError.BrokerError) return Direct.ended(onExit, Exit.fail(target))
@@ -103,8 +106,9 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     capabilities,
     connection: () => Connection.all(publishing.state(), ...[...connectionCounts].map(({ state }) => state())),
     publish: (messages) => {
-      const existing = new Set(messages.filter(({ create }) => create === false).map(({ queue }) => queue))
-      return existing.size === 0 ? send(messages) : Effect.andThen(present(admin, existing), send(messages))
+      if (!messages.some(mustExist)) return send(messages)
+      const existing = new Set(messages.filter(mustExist).map(({ queue }) => queue))
+      return Effect.andThen(present(admin, existing), send(messages))
     },
     subscribe: (options) =>
       Effect.gen(function* () {

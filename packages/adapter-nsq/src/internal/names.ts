@@ -22,6 +22,18 @@ export interface Queue {
   readonly isOwn: boolean
 }
 
+/** The queue of a program's name. A class: see `ShortList`. */
+class Named implements Queue {
+  readonly topic: string
+  readonly channel: string
+  readonly isOwn = false
+
+  constructor(topic: string, channel: string) {
+    this.topic = topic
+    this.channel = channel
+  }
+}
+
 /** Formats the queue as `topic/channel`. */
 export const toText = ({ channel, topic }: Queue): string => `${topic}/${channel}`
 
@@ -95,9 +107,7 @@ export const parse = (name: string, defaultChannel: string): Queue | Refused => 
   const [topic = "", channel = defaultChannel, ...rest] = name.split("/")
   if (rest.length > 0) return refuse(`${JSON.stringify(name)} has more than one slash`)
   if (!isLegal(topic)) return refuse(`${JSON.stringify(topic)} is not a valid topic name`)
-  return isLegal(channel)
-    ? { topic, channel, isOwn: false }
-    : refuse(`${JSON.stringify(channel)} is not a valid channel name`)
+  return isLegal(channel) ? new Named(topic, channel) : refuse(`${JSON.stringify(channel)} is not a valid channel name`)
 }
 
 /** Whether two names are the same queue. */

@@ -172,19 +172,45 @@ const countOf = (n: number): number => within(n, countLimit)
 const timeOf = (n: number): number => within(n, timeLimit)
 const delayOf = (n: number): Delay => within(n, longestDelay)
 
+/** A class: see `ShortList`. */
+class Made implements Metadata {
+  readonly id: string
+  readonly attempts: number
+  readonly notBefore: number
+  readonly firstPublished: number
+  readonly redrives: number
+  declare readonly operation?: string
+  readonly history: ReadonlyArray<Attempt>
+  readonly deadLetter: DeadLetter | undefined
+  declare readonly truncation?: Truncation
+
+  constructor(self: Metadata) {
+    this.id = self.id
+    this.attempts = self.attempts
+    this.notBefore = self.notBefore
+    this.firstPublished = self.firstPublished
+    this.redrives = self.redrives
+    if (self.operation !== undefined) this.operation = self.operation
+    this.history = self.history
+    this.deadLetter = self.deadLetter
+    if (self.truncation !== undefined) this.truncation = self.truncation
+  }
+}
+
 /**
  * Makes the metadata of a first publish; times are in epoch ms. Invalid times of foreign senders become the nearest
  * valid times.
  */
-export const make = (id: string, now: number, notBefore = 0): Metadata => ({
-  id,
-  attempts: 0,
-  notBefore: timeOf(notBefore),
-  firstPublished: timeOf(now),
-  redrives: 0,
-  history: noHistory,
-  deadLetter: undefined
-})
+export const make = (id: string, now: number, notBefore = 0): Metadata =>
+  new Made({
+    id,
+    attempts: 0,
+    notBefore: timeOf(notBefore),
+    firstPublished: timeOf(now),
+    redrives: 0,
+    history: noHistory,
+    deadLetter: undefined
+  })
 
 /** Makes the metadata of a foreign message whose publish time is unknown: `now` is used instead. */
 export const undated = (id: string, now: number): Metadata => ({ ...make(id, now), isUndated: true })
@@ -325,7 +351,7 @@ const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: nu
     nb: timeOf(self.notBefore) || undefined,
     t0: timeOf(self.firstPublished),
     rd: countOf(self.redrives) || undefined,
-    op: decodeOperation(self.operation).operation,
+    op: decodeOperation(self.operation),
     h:
       history.length === 0
         ? undefined
@@ -372,17 +398,17 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
   const [id, attempts, firstPublished] = [json["id"], count(json["a"]), time(json["t0"])]
   if (typeof id !== "string" || id === "" || id.length > idLimit) return undefined
   if (attempts === undefined || firstPublished === undefined) return undefined
-  const decoded: Metadata = {
+  const decoded = new Made({
     id,
     attempts,
     notBefore: time(json["nb"]) ?? 0,
     firstPublished,
     redrives: count(json["rd"]) ?? 0,
-    ...decodeOperation(json["op"]),
+    operation: decodeOperation(json["op"]),
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"]),
-    ...decodeTruncation(json["c"])
-  }
+    truncation: truncations[(count(json["c"]) ?? 0) - 1]
+  })
   return published === undefined ? decoded : setBack(decoded, published)
 }
 
@@ -405,13 +431,8 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   return [{ attempt, at, error: truncate(errorLimit, error), delay }]
 }
 
-const decodeOperation = (op: unknown): Pick<Metadata, "operation"> =>
-  typeof op === "string" && operationPattern.test(op) ? { operation: op } : {}
-
-const decodeTruncation = (c: unknown): Pick<Metadata, "truncation"> => {
-  const truncation = truncations[(count(c) ?? 0) - 1]
-  return truncation === undefined ? {} : { truncation }
-}
+const decodeOperation = (op: unknown): string | undefined =>
+  typeof op === "string" && operationPattern.test(op) ? op : undefined
 
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
   // A name that fills the whole budget cannot travel on.

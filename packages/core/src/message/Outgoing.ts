@@ -38,6 +38,29 @@ export interface Outgoing {
 
 const dueAt = (delay: Delay, now: number): number => (delay === 0 ? 0 : now + delay)
 
+/** A message that is published for the first time. A class: see `ShortList`. */
+class First implements Outgoing {
+  readonly queue: string
+  readonly body: Uint8Array
+  readonly headers: Headers
+  readonly native: Native | undefined
+  readonly place: Lane.Place | undefined
+  readonly fairBy: string | undefined
+  readonly delay: Delay
+  readonly metadata: Metadata.Metadata
+
+  constructor({ body, delay, fairBy, headers, id, key, native, queue }: Parameters<typeof make>[0], now: number) {
+    this.queue = queue
+    this.body = body
+    this.headers = headers
+    this.native = native
+    this.place = key === undefined ? undefined : { key, queue }
+    this.fairBy = fairBy
+    this.delay = delay
+    this.metadata = Metadata.make(id, now, dueAt(delay, now))
+  }
+}
+
 /** Makes a message that is published for the first time. `delay` is in milliseconds, `now` in epoch milliseconds. */
 export const make = (
   message: {
@@ -51,16 +74,7 @@ export const make = (
     readonly fairBy?: string | undefined
   },
   now: number
-): Outgoing => ({
-  queue: message.queue,
-  body: message.body,
-  headers: message.headers,
-  native: message.native,
-  place: message.key === undefined ? undefined : { key: message.key, queue: message.queue },
-  fairBy: message.fairBy,
-  delay: message.delay,
-  metadata: Metadata.make(message.id, now, dueAt(message.delay, now))
-})
+): Outgoing => new First(message, now)
 
 /** The parts of a delivery that its copies have. */
 type Original = Pick<Delivery, "body" | "fairBy" | "headers" | "metadata" | "place">

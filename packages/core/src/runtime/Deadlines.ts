@@ -8,6 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
+import * as ShortList from "./ShortList.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
 /** A deadline counts as passed this many milliseconds early. This covers the floating-point errors of timestamps. */
@@ -48,7 +49,7 @@ export interface Deadlines {
 export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): Deadlines => {
   const running = Bag.make<Deadline>()
   /** Deadlines started in this turn of the event loop. The clock is read once for all of them. */
-  let fresh: Array<Deadline> = []
+  let fresh = ShortList.of<Deadline>()
   /** The timer, from its start until its callback has ended. */
   let timer: Timer | undefined
 
@@ -73,7 +74,7 @@ export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): De
   const stamp = (): void => {
     const at = timers.now() + timeout
     for (const each of fresh) each.at = at
-    fresh = []
+    fresh = ShortList.of()
     if (timer === undefined && running.size() > 0) watch(timeout)
   }
 

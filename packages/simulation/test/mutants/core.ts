@@ -515,8 +515,8 @@ const clients: ReadonlyArray<Mutant> = [
   {
     name: "the adapter for NSQ takes two addresses of one nsqd for two",
     file: "adapter-nsq/src/internal/consume/session.ts",
-    from: "const { attempts: deliveries, id, name } = frame",
-    to: "const { attempts: deliveries, id } = frame, name = node.name + frame.name",
+    from: "new Receipt(session, frame, decoded.nonce",
+    to: "new Receipt(session, { ...frame, name: node.name + frame.name }, decoded.nonce",
     was: "A message that came again at another address of its nsqd ran again, though it was settled."
   },
   {

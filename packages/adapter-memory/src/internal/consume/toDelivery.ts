@@ -3,16 +3,31 @@ import type { Delivery } from "@requeue/core/port"
 import { Receipt, type StoredMessage } from "../queues.ts"
 
 /** Returns the `deliveries`th delivery of this copy. `receipt`: default none. */
-export const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
-  body: message.body,
-  headers: message.headers,
-  attempts: message.metadata.attempts + deliveries,
-  metadata: message.metadata,
-  redelivered: deliveries > 1,
-  ...(message.place === undefined ? undefined : { place: message.place }),
-  ...(message.fairBy === undefined ? undefined : { fairBy: message.fairBy }),
-  receipt
-})
+export const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery =>
+  new HandedOut(message, deliveries, receipt)
+
+/** A class: see `ShortList`. */
+class HandedOut implements Delivery.Delivery {
+  readonly body: Uint8Array
+  readonly headers: Delivery.Delivery["headers"]
+  readonly attempts: number
+  readonly metadata: Delivery.Delivery["metadata"]
+  readonly redelivered: boolean
+  declare readonly place?: Delivery.Delivery["place"]
+  declare readonly fairBy?: string
+  readonly receipt: Receipt | undefined
+
+  constructor({ body, fairBy, headers, metadata, place }: StoredMessage, deliveries: number, receipt?: Receipt) {
+    this.body = body
+    this.headers = headers
+    this.attempts = metadata.attempts + deliveries
+    this.metadata = metadata
+    this.redelivered = deliveries > 1
+    if (place !== undefined) this.place = place
+    if (fairBy !== undefined) this.fairBy = fairBy
+    this.receipt = receipt
+  }
+}
 
 /** Returns the delivery that its consumer has. */
 export const deliveryOf = (receipt: Receipt): Delivery.Delivery =>

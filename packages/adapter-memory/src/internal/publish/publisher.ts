@@ -52,18 +52,29 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
 /** Returns a message to store. `now` is in milliseconds since the epoch. */
-const stored = ({ body, fairBy, headers, metadata, place }: Outgoing.Outgoing, now: number): StoredMessage => ({
-  body,
-  headers,
-  metadata: Metadata.setBack(metadata, now),
-  deliveries: 0,
-  due: 0,
-  timer: undefined,
-  place,
-  fairBy,
-  position: 0,
-  next: undefined
-})
+const stored = (message: Outgoing.Outgoing, now: number): StoredMessage => new Stored(message, now)
+
+/** A class: see `ShortList`. */
+class Stored implements StoredMessage {
+  readonly body: Uint8Array
+  readonly headers: StoredMessage["headers"]
+  metadata: Metadata.Metadata
+  deliveries = 0
+  due = 0
+  timer: StoredMessage["timer"] = undefined
+  place: StoredMessage["place"]
+  readonly fairBy: string | undefined
+  position = 0
+  next: StoredMessage | undefined = undefined
+
+  constructor({ body, fairBy, headers, metadata, place }: Outgoing.Outgoing, now: number) {
+    this.body = body
+    this.headers = headers
+    this.metadata = Metadata.setBack(metadata, now)
+    this.place = place
+    this.fairBy = fairBy
+  }
+}
 
 // Long, because its functions share the blocked publishes.
 export const make = (dependencies: Dependencies): Publisher => {

@@ -1,5 +1,14 @@
 /** Settlements. */
-import { Broker, BrokerError, type Capabilities, type Delivery, Direct, Outgoing, Settlement } from "@requeue/core/port"
+import {
+  Broker,
+  BrokerError,
+  type Capabilities,
+  type Delivery,
+  Direct,
+  Outgoing,
+  Settlement,
+  ShortList
+} from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Dispatch } from "../consume/dispatch.ts"
@@ -114,7 +123,7 @@ export const make = (env: Dependencies): Settle => {
   }
 
   const settleAll = (consumer: Consumer, requests: ReadonlyArray<Broker.SettleRequest>) => {
-    const failures: Array<Broker.SettleFailure> = []
+    const failures = ShortList.of<Broker.SettleFailure>()
     for (const { delivery, settlement } of requests) {
       const receipt = receiptOf(consumer, delivery)
       if (receipt === undefined) {

@@ -3,9 +3,10 @@ import type { Delivery, Settlement } from "@requeue/core/port"
 import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import type { Frame } from "./toDelivery.ts"
 
-/** The receipt of a delivery. Times are monotonic milliseconds. */
-export interface Receipt {
+/** The receipt of a delivery. Times are monotonic milliseconds. A class: see `ShortList`. */
+export class Receipt {
   readonly session: SettlingSession
   /** The id of the message, unique within its topic only. */
   readonly id: string
@@ -18,12 +19,46 @@ export interface Receipt {
   readonly receivedAt: number
   /** The end of the lease, unless it is extended. nsqd takes the message back soon afterwards. */
   leaseEnds: number
+
+  constructor(
+    session: SettlingSession,
+    { attempts, id, name }: Pick<Frame, "attempts" | "id" | "name">,
+    nonce: string | undefined,
+    receivedAt: number,
+    leaseEnds: number
+  ) {
+    this.session = session
+    this.id = id
+    this.name = name
+    this.deliveries = attempts
+    this.nonce = nonce
+    this.receivedAt = receivedAt
+    this.leaseEnds = leaseEnds
+  }
 }
 
-/** The settlement of a command; reported if nsqd refuses the command. */
-export interface Answered {
-  readonly delivery: Pick<Delivery.Delivery, "attempts" | "metadata">
+type Settled = Pick<Delivery.Delivery, "attempts" | "metadata">
+
+/** A settled delivery, which does not keep its body. A class: see `ShortList`. */
+class Bodiless implements Settled {
+  readonly attempts: number
+  readonly metadata: Settled["metadata"]
+
+  constructor({ attempts, metadata }: Settled) {
+    this.attempts = attempts
+    this.metadata = metadata
+  }
+}
+
+/** The settlement of a command; reported if nsqd refuses the command. A class: see `ShortList`. */
+export class Answered {
+  readonly delivery: Settled
   readonly settlement: Settlement.Settlement["_tag"]
+
+  constructor(delivery: Settled, settlement: Settlement.Settlement["_tag"]) {
+    this.delivery = new Bodiless(delivery)
+    this.settlement = settlement
+  }
 }
 
 /** Called when a command has left this process, or with an error. */

@@ -8,7 +8,7 @@ import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
 import * as Held from "./held.ts"
-import { type Answered, type Receipt, receiptOf, type SettlingSession, type Written } from "./receipt.ts"
+import { type Answered, Receipt, receiptOf, type SettlingSession, type Written } from "./receipt.ts"
 import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
@@ -66,7 +66,8 @@ const ignore: Written = () => {}
  * round trip it can refuse as many as it may have in flight. No more are remembered: they would survive garbage collections.
  */
 const makeAnswers = () => {
-  const last: Array<{ readonly command: string; readonly answered: Answered } | undefined> = []
+  const commands: Array<string> = []
+  const last: Array<Answered | undefined> = []
   let next = 0
   let size = 1
   return {
@@ -75,7 +76,8 @@ const makeAnswers = () => {
       size = Math.max(size, 2 * rdy)
     },
     add: (command: string, answered: Answered): void => {
-      last[next] = { command, answered }
+      commands[next] = command
+      last[next] = answered
       next = (next + 1) % size
     },
     /** Removes and returns the settlement that nsqd refuses with this text; `undefined` if there is none. */
@@ -83,8 +85,8 @@ const makeAnswers = () => {
       const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
       for (let back = 1; back <= size; back++) {
         const index = (next - back + size) % size
-        if (last[index]?.command.startsWith(command) !== true) continue
-        const { answered } = last[index]
+        const answered = last[index]
+        if (answered === undefined || !commands[index]!.startsWith(command)) continue
         last[index] = undefined
         return answered
       }
@@ -206,12 +208,10 @@ export const make = (options: SessionOptions): Session => {
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
-      const { attempts: deliveries, id, name } = frame
       if (isClosing) return giveBack(frame)
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
-      const leaseEnds = receivedAt + identity.msgTimeout
-      const receipt: Receipt = { session, id, name, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      const receipt = new Receipt(session, frame, decoded.nonce, receivedAt, receivedAt + identity.msgTimeout)
       if (isReplaced(receipt)) return
       // A redelivery after the end of a lease replaces the earlier delivery.
       if (held.add(receipt)) membership?.arrived()

@@ -87,7 +87,8 @@ export const connect = (
         const refused = session.refuse(text)
         if (typeof refused === "object") {
           const context = { operation: "settle", queue, node: node.name }
-          return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
+          const { delivery, settlement } = refused
+          return subscriber.onRefused?.({ delivery, settlement, error: toBrokerError(new Error(text), context) })
         }
         const note = refused === "lost" ? "a lease was lost" : "nsqd requeued a message before its settlement"
         fork(Log.warning(note, { queue, nsqd: node.name, errorMessage: text }))

@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
-import { type Answered, type Receipt, receiptOf } from "../consume/receipt.ts"
+import { Answered, type Receipt, receiptOf } from "../consume/receipt.ts"
 import type { Session } from "../consume/session.ts"
 import * as Sessions from "../consume/sessions.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
@@ -114,9 +114,9 @@ const finish = ({ env, queue, refusals, session }: Holder, ids: ReadonlyArray<st
   const context = { operation: "browse", queue, node: session.node.name }
   const refused = new Set<string>()
   const write = (id: string, onRefused: () => void): void => {
-    const delivery = { attempts: 0, metadata: Metadata.make(id, 0) }
-    refusals.set(delivery, onRefused)
-    session.answer(`FIN ${id}\n`, ignore, { delivery, settlement: "Ack" })
+    const answered = new Answered({ attempts: 0, metadata: Metadata.make(id, 0) }, "Ack")
+    refusals.set(answered.delivery, onRefused)
+    session.answer(`FIN ${id}\n`, ignore, answered)
   }
   for (const id of ids) write(id, () => refused.add(id))
   const handled = Effect.callback<undefined>((resume) =>

@@ -39,11 +39,17 @@ export interface Publisher extends Connection.Live {
   readonly write: (publication: Publication, isAlone: boolean, done: (result: PublishResult) => void) => void
 }
 
-/** A message that waits for the end of the turn. */
-interface Waiting {
+/** A message that waits for the end of the turn. A class: see `ShortList`. */
+class Waiting {
   readonly publication: Publication
   readonly isAlone: boolean
   readonly done: (result: PublishResult) => void
+
+  constructor(publication: Publication, isAlone: boolean, done: (result: PublishResult) => void) {
+    this.publication = publication
+    this.isAlone = isAlone
+    this.done = done
+  }
 }
 
 /** Messages of one command. */
@@ -154,7 +160,7 @@ const make = (
   })
 
   const write: Publisher["write"] = (publication, isAlone, done) => {
-    if (connection.isOpen()) turn.add({ publication, isAlone, done })
+    if (connection.isOpen()) turn.add(new Waiting(publication, isAlone, done))
     else done("Unread")
   }
 

@@ -28,7 +28,7 @@ const raise = "raise --max-msg-size of nsqd, and the option maxMsgSize where it 
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve(maxMsgSize)
 
-/** A message to publish. */
+/** A message to publish. See {@link SentItem}. */
 export interface Item {
   readonly message: Outgoing.Outgoing
   readonly target: Queue
@@ -38,6 +38,34 @@ export interface Item {
   readonly isHop?: boolean
   /** The nonce of a message that is stored on two nsqd; see `Wire`. */
   readonly nonce?: string | undefined
+}
+
+/** A message that a program sends to a queue. A class: see `ShortList`. */
+export class SentItem implements Item {
+  readonly message: Outgoing.Outgoing
+  readonly target: Queue
+  readonly isCopy: boolean
+
+  constructor(message: Outgoing.Outgoing, target: Queue, isCopy: boolean) {
+    this.message = message
+    this.target = target
+    this.isCopy = isCopy
+  }
+}
+
+/** A message as nsqd gets it. A class: see `ShortList`. */
+class Made implements Publication {
+  readonly queue: string
+  readonly topic: string
+  readonly payload: Buffer
+  readonly defer: number
+
+  constructor(queue: string, topic: string, payload: Buffer, defer: number) {
+    this.queue = queue
+    this.topic = topic
+    this.payload = payload
+    this.defer = defer
+  }
 }
 
 /** Returns the message for nsqd, or why it cannot be published. */
@@ -53,7 +81,7 @@ export const toPublication = (
   }
   const wait = remaining(message, context)
   const defer = Math.min(wait, limits.maxReqTimeout)
-  const publication = (payload: Buffer): Publication => ({ queue, topic: target.topic, payload, defer })
+  const publication = (payload: Buffer): Publication => new Made(queue, target.topic, payload, defer)
   const bare = () => publication(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   if (envelope === "never" && !target.isOwn) {
     return body.length === 0

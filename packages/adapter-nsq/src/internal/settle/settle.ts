@@ -4,7 +4,7 @@ import { type Broker, BrokerError, Deadlines, type Delivery, Direct } from "@req
 import { Settling } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type Receipt, receiptOf } from "../consume/receipt.ts"
+import { Answered, type Receipt, receiptOf } from "../consume/receipt.ts"
 import { timedOut } from "../toBrokerError.ts"
 import { type Command, finish } from "./toCommand.ts"
 
@@ -70,7 +70,6 @@ const writing =
     deadlines.start(late)
     for (const claim of claims) {
       const { command, delivery, settlement } = claim
-      const { attempts, metadata } = delivery
       const receipt = receiptOf(delivery)
       const { id, session } = receipt
       if (command._tag === "Req" && command.delay > 0) requeued(receipt, command.wait)
@@ -81,7 +80,7 @@ const writing =
           if (error instanceof Error) done(claim, loss(queue, false), "lost")
           else done(claim)
         },
-        { delivery: { attempts, metadata }, settlement: settlement._tag }
+        new Answered(delivery, settlement._tag)
       )
     }
   }

@@ -8,6 +8,7 @@
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import { Alarm } from "../../runtime/Alarm.ts"
+import * as ShortList from "../../runtime/ShortList.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import type { Item } from "./item.ts"
 
@@ -141,9 +142,9 @@ export class WaitQueue {
     // Fast path: most consumers take one message at a time.
     if (count === 1 && first !== undefined) {
       this.delete(first)
-      return [first]
+      return ShortList.of(first)
     }
-    const taken: Array<Item> = []
+    const taken = ShortList.of<Item>()
     for (let index = this.#front; index < this.#places.length && taken.length < count; index++) {
       const item = this.#places[index]
       if (item === undefined) continue

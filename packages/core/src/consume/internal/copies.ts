@@ -4,6 +4,7 @@
  */
 import type { Delivery } from "../../message/Delivery.ts"
 import * as BoundedMap from "../../runtime/BoundedMap.ts"
+import * as ShortList from "../../runtime/ShortList.ts"
 import * as TransientMap from "../../runtime/TransientMap.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
@@ -41,7 +42,7 @@ export const make = (identify: Identify, isBound: boolean): Copies => {
       item.name = name
       if (name === undefined) return
       const same = byName.get(name)
-      if (same === undefined) byName.set(name, [item])
+      if (same === undefined) byName.set(name, ShortList.of(item))
       else same.push(item)
     },
     delete: (item) => {

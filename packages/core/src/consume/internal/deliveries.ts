@@ -105,20 +105,30 @@ const signals = {
 } as const
 
 /** Makes the item of a new delivery. */
-export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: BackoffState.DeliveryId): Item => ({
-  delivery,
-  state: Lifecycle.waiting,
-  history,
-  settlement: Settlement.Ack,
-  key,
-  body: undefined,
-  headers: undefined,
-  group: undefined,
-  name: undefined,
-  arrived: 0,
-  number: -1,
-  place: -1
-})
+export const itemOf = (delivery: Delivery, history: Lifecycle.History, key: BackoffState.DeliveryId): Item =>
+  new Arrived(delivery, history, key)
+
+/** A class: see `ShortList`. */
+class Arrived implements Item {
+  delivery: Delivery
+  state: Lifecycle.State = Lifecycle.waiting
+  history: Lifecycle.History
+  settlement: Settlement.Settlement = Settlement.Ack
+  readonly key: BackoffState.DeliveryId
+  body: unknown = undefined
+  headers: Item["headers"] = undefined
+  group: Item["group"] = undefined
+  name: string | undefined = undefined
+  arrived = 0
+  number = -1
+  place = -1
+
+  constructor(delivery: Delivery, history: Lifecycle.History, key: BackoffState.DeliveryId) {
+    this.delivery = delivery
+    this.history = history
+    this.key = key
+  }
+}
 
 export const make = (dependencies: Dependencies): Deliveries => new InFlight(dependencies)
 

@@ -10,6 +10,7 @@ import type { Item } from "./item.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { HandlerRuntime } from "../../runtime/HandlerRuntime.ts"
+import * as ShortList from "../../runtime/ShortList.ts"
 import type { Leases } from "./leases.ts"
 import * as Runs from "./runs.ts"
 
@@ -117,7 +118,7 @@ const runEach = (items: ReadonlyArray<Item>, run: Runs.Runs["run"], onEnd: () =>
   const onTaskEnd = (): void => {
     if (--open === 0) onEnd()
   }
-  for (const item of items) run([item], onTaskEnd)
+  for (const item of items) run(ShortList.of(item), onTaskEnd)
 }
 
 interface SuspectsDependencies extends Pick<HandlerRuntime, "timers"> {

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Direct from "../../runtime/Direct.ts"
+import * as ShortList from "../../runtime/ShortList.ts"
 import { Broker, type Service } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
@@ -104,7 +105,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
           return Direct.ended(onExit, isSendError(error) ? Exit.fail(error) : Exit.die(error))
         }
         const { id } = message.metadata
-        return send([message]).begin((exit) =>
+        return send(ShortList.of(message)).begin((exit) =>
           onExit(Exit.isSuccess(exit) ? Exit.succeed(id) : Exit.failCause(exit.cause))
         )
       })

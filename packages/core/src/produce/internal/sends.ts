@@ -41,16 +41,21 @@ interface Owner {
   readonly cutShort: (send: Send, cut: Cut) => void
 }
 
-/** A send's place among those in flight; its other place is among the deadlines. */
-interface UnderWay extends Bag.Member {
+/** A send's place among those in flight; its other place is among the deadlines. A class: see `ShortList`. */
+class UnderWay implements Bag.Member {
+  place = -1
   readonly send: Send
+
+  constructor(send: Send) {
+    this.send = send
+  }
 }
 
 /** The messages of one call. A class, because every message needs one. */
 class Send implements Deadlines.Deadline {
   at = 0
   place = -1
-  readonly underWay: UnderWay = { place: -1, send: this }
+  readonly underWay = new UnderWay(this)
   isHandedOver = false
   interrupt: (() => void) | undefined = undefined
   cut: Cut | undefined = undefined
