@@ -667,6 +667,26 @@ it("budget: a success after the stop leaves room for the dead letter of a handle
   expect(broken(tell(true), world)).not.toContain("budget")
 })
 
+it("budget: an ack that only removes a redelivery of a settled message is no success", () => {
+  const tell = (isRun: boolean) => (story: Story.Story) => {
+    const { copy, delivery } = first(story)
+    story.run(delivery, { error: "permanent" })
+    story.ask(delivery, deadLetter("permanent"))
+    story.back(delivery, "lease")
+    const redelivery = story.deliver(copy, 1, "a1", 2)
+    story.store(1, { process: "a1", of: delivery, queue: "work.dlq", reason: "permanent" })
+    story.answer(delivery, deadLetter("permanent"))
+    if (isRun) story.run(redelivery)
+    story.ask(redelivery, ack)
+    story.gone(copy, 1, "settled", redelivery)
+    story.answer(redelivery, ack)
+    story.say({ _tag: "Draining", process: "a1", because: "budget" })
+  }
+  const world = Story.scenario({ kind: "sqs", lease: 5000, version: { budget: { max: 1, perSuccess: 1 } } })
+  expect(broken(tell(false), world)).not.toContain("budget")
+  expect(broken(tell(true), world)).toContain("budget")
+})
+
 describe("early", () => {
   const sent = (earliest: number, at: number) => (story: Story.Story) => {
     story.start("a1")
