@@ -1762,16 +1762,22 @@ describe("liveness", () => {
   })
 
   it("but not what its broker delivers before its time, which is after the end", () => {
-    const story = (time: number, isDelivered: boolean) => (told: Story.Story) => {
-      told.start("a1")
-      told.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: time })
-      const copy = told.store(1, { due: 1000 })
-      told.say({ _tag: "Sent", key: 1 })
-      told.wait(1000)
-      if (isDelivered) told.handOut(copy, 1, "a1")
-    }
+    const story =
+      (time: number, isDelivered: boolean, wait = 1000) =>
+      (told: Story.Story) => {
+        told.start("a1")
+        told.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: time })
+        const copy = told.store(1, { due: 1000 })
+        told.say({ _tag: "Sent", key: 1 })
+        told.wait(wait)
+        if (isDelivered) told.handOut(copy, 1, "a1")
+      }
     const world = Story.scenario({ kind: "nsq", lease: 30_000 })
+    const clock = { offset: -60_000, speed: 1, jumps: [] }
+    const behind = { ...world, processes: [{ ...Story.process("a"), clock }] }
     for (const isDelivered of [false, true]) {
+      expect(atEnd(story(1000, isDelivered), behind, "time")).not.toContain("liveness")
+      expect(atEnd(story(600_000, isDelivered, 200_000), world, "time")).toContain("liveness")
       expect(atEnd(story(60_000, isDelivered), world, "time")).not.toContain("liveness")
       expect(atEnd(story(1000, isDelivered), world, "time")).toContain("liveness")
     }
