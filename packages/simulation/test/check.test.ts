@@ -950,6 +950,26 @@ describe("late", () => {
     expect(broken(tell(11_501), world)).toEqual(["late"])
   })
 
+  it("a returned message is hidden on SQS while a poll may run without credit, and no longer", () => {
+    const tell =
+      (hidden: number, isReturned = true) =>
+      (story: Story.Story) => {
+        story.start("a1")
+        const copy = story.send(1)
+        const delivery = story.deliver(copy, 1, "a1")
+        if (isReturned) story.ask(delivery, release)
+        story.back(delivery, "asked", hidden)
+        if (isReturned) story.answer(delivery, release)
+        story.wait(hidden + 9000)
+        story.begin(story.deliver(copy, 1, "a1"))
+      }
+    const world = Story.scenario({ kind: "sqs", lease: 5000 })
+    expect(broken(tell(21_000), world)).toEqual([])
+    expect(broken(tell(25_000), world)).toEqual(["late"])
+    expect(broken(tell(21_000, false), world)).toEqual(["late"])
+    expect(broken(tell(21_000), Story.scenario())).toEqual(["late"])
+  })
+
   it("a slow clock counts on NSQ where a process could not ask for the time", () => {
     const clock = { offset: -7_200_000, speed: 1, jumps: [] }
     const world = Story.scenario({ kind: "nsq", lease: 30_000, processes: [{ ...Story.process("a"), clock }] })
