@@ -667,6 +667,26 @@ it("budget: a success after the stop leaves room for the dead letter of a handle
   expect(broken(tell(true), world)).not.toContain("budget")
 })
 
+it("budget: an ack that only removes a redelivery of a settled message is no success", () => {
+  const tell = (isRun: boolean) => (story: Story.Story) => {
+    const { copy, delivery } = first(story)
+    story.run(delivery, { error: "permanent" })
+    story.ask(delivery, deadLetter("permanent"))
+    story.back(delivery, "lease")
+    const redelivery = story.deliver(copy, 1, "a1", 2)
+    story.store(1, { process: "a1", of: delivery, queue: "work.dlq", reason: "permanent" })
+    story.answer(delivery, deadLetter("permanent"))
+    if (isRun) story.run(redelivery)
+    story.ask(redelivery, ack)
+    story.gone(copy, 1, "settled", redelivery)
+    story.answer(redelivery, ack)
+    story.say({ _tag: "Draining", process: "a1", because: "budget" })
+  }
+  const world = Story.scenario({ kind: "sqs", lease: 5000, version: { budget: { max: 1, perSuccess: 1 } } })
+  expect(broken(tell(false), world)).not.toContain("budget")
+  expect(broken(tell(true), world)).toContain("budget")
+})
+
 describe("early", () => {
   const sent = (earliest: number, at: number) => (story: Story.Story) => {
     story.start("a1")
@@ -928,6 +948,26 @@ describe("late", () => {
     const world = Story.scenario({ processes: [{ ...Story.process("a"), clock }] })
     expect(broken(tell(11_500), world)).toEqual([])
     expect(broken(tell(11_501), world)).toEqual(["late"])
+  })
+
+  it("a returned message is hidden on SQS while a poll may run without credit, and no longer", () => {
+    const tell =
+      (hidden: number, isReturned = true) =>
+      (story: Story.Story) => {
+        story.start("a1")
+        const copy = story.send(1)
+        const delivery = story.deliver(copy, 1, "a1")
+        if (isReturned) story.ask(delivery, release)
+        story.back(delivery, "asked", hidden)
+        if (isReturned) story.answer(delivery, release)
+        story.wait(hidden + 9000)
+        story.begin(story.deliver(copy, 1, "a1"))
+      }
+    const world = Story.scenario({ kind: "sqs", lease: 5000 })
+    expect(broken(tell(21_000), world)).toEqual([])
+    expect(broken(tell(25_000), world)).toEqual(["late"])
+    expect(broken(tell(21_000, false), world)).toEqual(["late"])
+    expect(broken(tell(21_000), Story.scenario())).toEqual(["late"])
   })
 
   it("a slow clock counts on NSQ where a process could not ask for the time", () => {
@@ -1773,16 +1813,22 @@ describe("liveness", () => {
   })
 
   it("but not what its broker delivers before its time, which is after the end", () => {
-    const story = (time: number, isDelivered: boolean) => (told: Story.Story) => {
-      told.start("a1")
-      told.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: time })
-      const copy = told.store(1, { due: 1000 })
-      told.say({ _tag: "Sent", key: 1 })
-      told.wait(1000)
-      if (isDelivered) told.handOut(copy, 1, "a1")
-    }
+    const story =
+      (time: number, isDelivered: boolean, wait = 1000) =>
+      (told: Story.Story) => {
+        told.start("a1")
+        told.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: time })
+        const copy = told.store(1, { due: 1000 })
+        told.say({ _tag: "Sent", key: 1 })
+        told.wait(wait)
+        if (isDelivered) told.handOut(copy, 1, "a1")
+      }
     const world = Story.scenario({ kind: "nsq", lease: 30_000 })
+    const clock = { offset: -60_000, speed: 1, jumps: [] }
+    const behind = { ...world, processes: [{ ...Story.process("a"), clock }] }
     for (const isDelivered of [false, true]) {
+      expect(atEnd(story(1000, isDelivered), behind, "time")).not.toContain("liveness")
+      expect(atEnd(story(600_000, isDelivered, 200_000), world, "time")).toContain("liveness")
       expect(atEnd(story(60_000, isDelivered), world, "time")).not.toContain("liveness")
       expect(atEnd(story(1000, isDelivered), world, "time")).toContain("liveness")
     }

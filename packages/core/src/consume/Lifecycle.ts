@@ -40,6 +40,8 @@ export interface Decision {
   readonly tryAt: number
   /** Whether a handler had begun the delivery. */
   readonly isBegun: boolean
+  /** Whether the broker has settled the message, so this only ends a duplicate delivery. */
+  readonly isDone: boolean
   /**
    * The settlement to send next, if the broker has rejected this one or the settlement waits for `tryAt`; otherwise
    * `undefined`.
@@ -72,8 +74,6 @@ export interface History {
    * another delivery.
    */
   readonly redelivery: Delivery | "lost" | "separate" | undefined
-  /** Whether this delivery only repeats the settlement of a message that was settled before. */
-  readonly endsDuplicate: boolean
   /** Its ack in a transaction. `refused`: the adapter refused it, so no transaction acks the message. */
   readonly transaction: "enlisted" | "refused" | undefined
 }
@@ -182,7 +182,6 @@ export const ordinary: History = {
   uncounted: 0,
   prior: undefined,
   redelivery: undefined,
-  endsDuplicate: false,
   transaction: undefined
 }
 
@@ -193,7 +192,15 @@ const decoding: State = { _tag: "Decoding" }
 const running: State = { _tag: "Running" }
 /** The state of a delivery that is settled or lost. */
 export const over: State = { _tag: "Over" }
-const acked: Decision = { settlement: Settlement.Ack, due: 0, losses: 0, tryAt: 0, isBegun: true, kept: undefined }
+const acked: Decision = {
+  settlement: Settlement.Ack,
+  due: 0,
+  losses: 0,
+  tryAt: 0,
+  isBegun: true,
+  isDone: false,
+  kept: undefined
+}
 const decidedAck: State = { _tag: "Decided", decision: acked }
 const settlingAck: State = { _tag: "Settling", decision: acked }
 const none: ReadonlyArray<Effect> = []
@@ -302,6 +309,7 @@ const decide = (life: Life, settlement: Settlement.Settlement, context: Context)
     losses: before?.losses ?? 0,
     tryAt: before?.tryAt ?? 0,
     isBegun,
+    isDone: before?.isDone === true,
     kept: before?.kept
   }
   const isPlainAck = settlement._tag === "Ack" && before === undefined
@@ -330,8 +338,8 @@ const taken = (life: Life, decision: Decision): Step => {
   if (redelivery === undefined || redelivery === "separate") return at(life, over)
   // The adapter repeats only an ack: it alone knows whether it published a copy.
   const settlement = goesBack(decision.settlement) ? decision.settlement : Settlement.Ack
-  const settled: Life = { ...life, state: { _tag: "Settling", decision: { ...decision, settlement } } }
-  return redelivery === "lost" ? remember(settled) : repeatOn(settled, redelivery, true)
+  const settled: Life = { ...life, state: { _tag: "Settling", decision: { ...decision, settlement, isDone: true } } }
+  return redelivery === "lost" ? remember(settled) : repeatOn(settled, redelivery)
 }
 
 const failed = (
@@ -391,7 +399,7 @@ const lose = (life: Life): Step => {
   const { history, state } = life
   const { redelivery } = history
   if (redelivery === "separate") return at(life, over)
-  return typeof redelivery === "object" && "decision" in state ? repeatOn(life, redelivery, false) : remember(life)
+  return typeof redelivery === "object" && "decision" in state ? repeatOn(life, redelivery) : remember(life)
 }
 
 const redelivered = (life: Life, delivery: Delivery, context: Context): Step => {
@@ -440,13 +448,13 @@ const loseRedelivery = (life: Life): Life => {
 }
 
 /** Ends the delivery, and begins the life of its redelivery with the same decision. */
-const repeatOn = (life: Life, redelivery: Delivery, endsDuplicate: boolean): Step => {
+const repeatOn = (life: Life, redelivery: Delivery): Step => {
   const { delivery, history } = replace(life, redelivery)
   const prior = { ...(decided(life) ?? decisionOf(life.state)!), kept: undefined }
   const next: Life = {
     delivery,
     state: waiting,
-    history: { ...ordinary, uncounted: history.uncounted, prior, endsDuplicate }
+    history: { ...ordinary, uncounted: history.uncounted, prior }
   }
   return { life: { ...life, state: over }, effects: [{ _tag: "Repeat", life: next }] }
 }

@@ -31,7 +31,7 @@ const mutants: ReadonlyArray<readonly [what: string, text: string, replacement: 
   ["ends a delivery that a handler has", 'const isBusy = state._tag === "Running" || ', "const isBusy = "],
   [
     "forgets a redelivery that arrived before the answer",
-    'return redelivery === "lost" ? remember(settled) : repeatOn(settled, redelivery, true)',
+    'return redelivery === "lost" ? remember(settled) : repeatOn(settled, redelivery)',
     "return remember(settled)"
   ],
   [

@@ -20,6 +20,7 @@ const decision = (settlement: Settlement.Settlement, more: Partial<Lifecycle.Dec
   losses: 0,
   tryAt: 0,
   isBegun: true,
+  isDone: false,
   kept: undefined,
   ...more
 })
@@ -308,12 +309,12 @@ describe("a redelivery", () => {
     const pending = step(settling(letter), again(2)).life
     const taken = step(pending, { _tag: "Taken" })
     assert.deepStrictEqual(
-      [stateOf(taken), repeatOf(taken)?.history.prior?.settlement, repeatOf(taken)?.history.endsDuplicate],
+      [stateOf(taken), repeatOf(taken)?.history.prior?.settlement, repeatOf(taken)?.history.prior?.isDone],
       ["Over", Settlement.Ack, true]
     )
     const lost = step(pending, failed("lost"))
     assert.deepStrictEqual(
-      [repeatOf(lost)?.history.prior?.settlement, repeatOf(lost)?.history.endsDuplicate],
+      [repeatOf(lost)?.history.prior?.settlement, repeatOf(lost)?.history.prior?.isDone],
       [letter, false]
     )
     assert.strictEqual(step(pending, failed("transient")).life.delivery.attempts, 1)
@@ -342,7 +343,14 @@ describe("a redelivery", () => {
     const pending = step(settling(letter), again(4)).life
     const lost = step(pending, { _tag: "RedeliveryLost" }).life
     assert.deepStrictEqual([lost.history.redelivery, lost.history.uncounted], ["lost", 3])
-    assert.deepStrictEqual(memoryOf(step(lost, { _tag: "Taken" }))?.decision?.settlement, Settlement.Ack)
+    const { decision } = memoryOf(step(lost, { _tag: "Taken" }))!
+    const expected = { settlement: Settlement.Ack, isDone: true }
+    assert.deepInclude(decision, expected)
+    const repeated = step(life(Lifecycle.waiting, { prior: decision }), { _tag: "Repeated" }).life
+    const sent = step(repeated, { _tag: "Sent" }).life
+    assert.deepInclude(memoryOf(step(sent, failed("lost")))?.decision, expected)
+    const pendingAgain = step(sent, again(5)).life
+    assert.deepInclude(repeatOf(step(pendingAgain, failed("lost")))?.history.prior, expected)
   })
 })
 

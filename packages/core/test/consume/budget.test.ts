@@ -125,4 +125,24 @@ describe("a budget of dead letters", () => {
       assert.include((yield* Effect.flip(consumer.done)).message, "stopped")
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
+
+  it.effect("earns nothing for a duplicate of a dead letter, however often it is lost", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const options = { retry, deadLetterBudget: { max: 1, perSuccess: 1 } }
+      const consumer = yield* Consumer.start("q", options, handler)
+      broker.faults.latency = 100
+      broker.deliver("bad 1")
+      yield* TestClock.adjust(50)
+      broker.reconnect()
+      broker.deliver("bad 1", { attempts: 2 })
+      broker.reconnect()
+      yield* TestClock.adjust(50)
+      broker.faults.latency = 0
+      broker.deliver("bad 1", { attempts: 3 })
+      yield* Effect.yieldNow
+      broker.deliver("bad 2")
+      assert.include((yield* Effect.flip(consumer.done)).message, "stopped")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
 })

@@ -11,6 +11,7 @@ const acked: Lifecycle.Decision = {
   losses: 0,
   tryAt: 0,
   isBegun: true,
+  isDone: false,
   kept: undefined
 }
 const lost = (id: string, decision: Lifecycle.Decision | undefined, attempts = 1): Lifecycle.Memory => ({

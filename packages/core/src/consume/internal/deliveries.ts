@@ -381,7 +381,7 @@ class InFlight implements Deliveries {
     const { decider, flow, onEnded, reporter } = this.#dependencies
     const { delivery, key, settlement } = item
     if (Lifecycle.isEnlisted(item)) this.#onRolledBack(item)
-    if (!item.history.endsDuplicate) decider.earn(settlement)
+    if (Lifecycle.decisionOf(item.state)?.isDone !== true) decider.earn(settlement)
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(delivery, settlement)
     const quick = Lifecycle.quick.taken(item)

@@ -12,6 +12,14 @@ const tolerance = 1e-6
 const isGivenUp = ({ asked: { reason, tag } }: Settling): boolean =>
   tag === "DeadLetter" || (tag === "Drop" && reason !== "dropped")
 
+/** Whether it only removes a redelivery of a message that its process had settled before, and so is no success. */
+const endsDuplicate = ({ index, of: { copy, process, runs } }: Settling): boolean =>
+  runs.length === 0 &&
+  process.settlings.some(
+    ({ answer, asked: { tag }, fate, of }) =>
+      of.copy === copy && fate === "taken" && answer < index && tag !== "Retry" && tag !== "Release"
+  )
+
 /** Whether a process may have given a message up by then, and has died before it could request that. */
 const mayBeGivenUp = ({ copy, deliveries, settlings, turns }: Attempt, index: number): boolean =>
   settlings.length === 0 &&
@@ -43,7 +51,8 @@ export const budget: Law = ({ processes }) =>
     const end = draining?.entry.because === "budget" ? draining : undefined
     for (const { index, isAnswer, settling } of steps) {
       const isAfter = end !== undefined && (isAnswer ? index > end.index : settling.at > end.entry.at + waiting)
-      const earned = isAnswer && settling.fate === "taken" && settling.asked.tag === "Ack" ? perSuccess : 0
+      const isSuccess = settling.fate === "taken" && settling.asked.tag === "Ack" && !endsDuplicate(settling)
+      const earned = isAnswer && isSuccess ? perSuccess : 0
       const refunded = isAnswer && settling.fate !== "taken" && isGivenUp(settling) ? 1 : 0
       const spent = !isAnswer && isGivenUp(settling) ? 1 : 0
       // After its stop, a process requests what it had decided before, and what a success or a lost dead letter leaves room for.

@@ -156,6 +156,17 @@ const idleUntil = ({ pulls }: ProcessLife, index: number): number => {
   return until
 }
 
+/** Milliseconds for which SQS may hide a returned message: until a poll has ended that runs although there is no credit. */
+const poll = 21_000
+
+/** Until when SQS hides a message that was returned before a delivery. */
+const hiddenUntil = ({ scenario }: Lives, { copy, handedOut }: DeliveryLife): number => {
+  if (familyOf(scenario) !== "lease") return 0
+  const before = copy.deliveries.filter(({ back }) => (back?.index ?? Infinity) < (handedOut?.index ?? 0))
+  const returned = before.filter(({ settlings }) => settlings.at(-1)?.asked.tag === "Release")
+  return Math.max(0, ...returned.map(({ back }) => Math.min(back!.entry.due, back!.entry.at + poll)))
+}
+
 /**
  * The first settlement of each message that the broker did not accept: it is requested again with the whole delay, or its process
  * keeps it.
@@ -215,6 +226,7 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
     known,
     busyUntil(lives, turn),
     idleUntil(process, index),
+    hiddenUntil(lives, life),
     groupedUntil(lives, copy, entry.at),
     troubledUntil(lives, entry.at)
   )

@@ -34,9 +34,10 @@ const isDueLater = (lives: Lives, copy: CopyLife, end: number): boolean => {
   const kept = keptUntil(copy)
   const due = kept ?? backs.at(-1)?.entry.due ?? stored?.entry.due ?? 0
   if (gone !== undefined || bound === undefined) return false
+  // A message without a delay has no time by which a clock could hold it.
+  const until = bound.at + (bound.at > bound.since ? lateByClocks(lives, bound, end) : 0)
   // An nsqd with a short limit of delays delivers a message before its time, and a process then makes it wait again.
-  if (due <= end) return kept === undefined && bound.at > end
-  return due <= bound.at + late + lateByClocks(lives, bound, end)
+  return due <= end ? kept === undefined && due > end - late && until > end : due <= until + late
 }
 
 /** Why a copy has not ended; `undefined` if it has ended, or may wait. */
