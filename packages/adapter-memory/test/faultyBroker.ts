@@ -91,8 +91,7 @@ export const run = <A>(
     return yield* Effect.provideService(program(world), Broker.Broker, broker)
   })
   return Effect.runPromise(
-    VirtualTime.run(Effect.scoped(virtual)).pipe(
-      Random.withSeed(seed),
+    VirtualTime.run(Random.withSeed(Effect.scoped(virtual), seed)).pipe(
       Effect.provideService(References.MinimumLogLevel, "None")
     )
   )

@@ -4,7 +4,6 @@ import { VirtualTime, Workload } from "@requeue/conformance"
 import { Broker, Consumer, type Event, type Handler } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import type { Network } from "../../src/servers/nsq/index.ts"
@@ -49,13 +48,7 @@ export const run = ({ program, settings }: OwnCase, make: typeof NsqBroker.make 
         })
     }
     yield* Effect.timeout(program(bench), longest)
-  }).pipe(
-    Effect.scoped,
-    Effect.provideService(References.MinimumLogLevel, "None"),
-    VirtualTime.run,
-    Random.withSeed("nsq"),
-    Effect.runPromise
-  )
+  }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"), VirtualTime.run, Effect.runPromise)
 
 /** Monotonic milliseconds. */
 export const elapsed = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)

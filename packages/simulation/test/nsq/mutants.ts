@@ -189,6 +189,13 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     replacement: ""
   },
   {
+    name: "asks as often for each of many consumers",
+    kills: "a hundred idle consumers ask nsqd no more than fifty times a second, all together",
+    file: "consume/troubles.ts",
+    text: "Math.max(interval, share * consumers.size)",
+    replacement: "interval"
+  },
+  {
     name: "does not ask whether a topic is paused",
     kills: "the consumer of a topic that is paused is down, and says so, until it is unpaused",
     file: "nsqdStats.ts",

@@ -134,6 +134,36 @@ const half: OwnCase = {
     )
 }
 
+const asked: Array<string> = []
+
+const idle: OwnCase = {
+  name: "a hundred idle consumers ask nsqd no more than fifty times a second, all together",
+  settings: {
+    driver: (driver) => ({
+      ...driver,
+      ask: (base, path, options) => {
+        asked.push(path)
+        return driver.ask(base, path, options)
+      }
+    })
+  },
+  program: ({ on }) =>
+    on(() =>
+      Effect.gen(function* () {
+        yield* Effect.forEach(
+          Array.from({ length: 100 }, (_, index) => `q${index}`),
+          (name) => consume(name, [])
+        )
+        yield* Effect.sleep("1 minute")
+        const before = asked.length
+        yield* Effect.sleep("1 minute")
+        const rate = (asked.length - before) / 60
+        assert.isAbove(rate, 40)
+        assert.isAtMost(rate, 50)
+      })
+    )
+}
+
 /** The bytes of a message that was stored twice, published again: to the nsqd of the copy that ran first, or to the other. */
 const again = (concurrency: 1 | 2, place: 0 | 1): OwnCase => ({
   name: `bytes of a message stored twice run again when they are published again: ${concurrency} ran, on ${["the same", "the other"][place]} nsqd`,
@@ -235,6 +265,7 @@ export const cases: ReadonlyArray<OwnCase> = [
   paused("channel"),
   paused("topic"),
   half,
+  idle,
   again(1, 0),
   again(1, 1),
   again(2, 0),

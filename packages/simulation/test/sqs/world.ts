@@ -6,7 +6,6 @@ import { Broker, Consumer, type Event, type Handler, RetryPolicy } from "@requeu
 import { Metadata, type Settlement } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import * as Api from "../../src/servers/sqs/Api.ts"
@@ -161,7 +160,6 @@ export const on = <A>(
 ): Promise<A> =>
   Effect.runPromise(
     VirtualTime.run(Effect.scoped(Effect.flatMap(make(options), program))).pipe(
-      Random.withSeed("world"),
       Effect.provideService(References.MinimumLogLevel, "None")
     )
   )

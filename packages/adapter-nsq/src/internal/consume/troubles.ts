@@ -13,13 +13,22 @@ import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import type { Topics } from "./topics.ts"
 
-/** Milliseconds between two checks. */
+/** Milliseconds between two checks of a queue. */
 const interval = 2000
+
+/** The least milliseconds for each consumer of the connection: each check is a request on a new connection. */
+const share = 40
 
 /** A topic's channel on one nsqd. */
 interface Place {
   readonly topic: Queue
   readonly node: Node
+}
+
+interface Dependencies extends Access {
+  readonly now: () => number
+  /** One for each consumer. */
+  readonly connectionCounts: ReadonlySet<unknown>
 }
 
 const paused = (queue: string, { channel, topic }: Queue): BrokerError.BrokerError =>
@@ -37,7 +46,7 @@ export const watch = (
   queue: string,
   topics: ReadonlyArray<Queue>,
   { nodesOf, refusalOf }: Pick<Topics, "nodesOf" | "refusalOf">,
-  { now, ...access }: Access & { readonly now: () => number }
+  { connectionCounts: consumers, now, ...access }: Dependencies
 ): Effect.Effect<Trouble.Tracker, never, Scope.Scope> =>
   Effect.gen(function* () {
     const trouble = Trouble.track(queue, now)
@@ -69,6 +78,7 @@ export const watch = (
       }
       logged = text
     })
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(check, Effect.sleep(Duration.millis(interval)))))
+    const pause = Effect.suspend(() => Effect.sleep(Duration.millis(Math.max(interval, share * consumers.size))))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(check, pause)))
     return trouble
   })
