@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Direct from "../../runtime/Direct.ts"
 import * as ShortList from "../../runtime/ShortList.ts"
+import * as Uuid from "../../runtime/Uuid.ts"
 import { Broker, type Service } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
@@ -181,7 +182,7 @@ const outgoing =
     const message = {
       queue: name,
       body: Checks.size(name, encode(codec, name, body), capabilities),
-      id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
+      id: id === undefined ? Uuid.make() : Checks.id(name, id),
       headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
       delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
       native,
