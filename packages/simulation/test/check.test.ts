@@ -697,6 +697,25 @@ describe("early", () => {
     expect(broken(sent(500, 400), clocked(-100))).toEqual(["early"])
   })
 
+  it("as a fast clock has counted the time until RabbitMQ stored the retry, which keeps the rest", () => {
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(5000))
+      story.wait(3000)
+      const copy = story.store(1, { process: "a1", of: delivery, due: 4700 })
+      story.answer(delivery, retry(5000))
+      story.wait(wait)
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const processes = [{ ...Story.process("a"), clock: { offset: 0, speed: 1.1, jumps: [] } }, Story.process("b")]
+    const world = (topology: "levels" | "waitLoop") =>
+      Story.scenario({ processes, rabbitmq: { version: "4.3.6", queueType: "quorum", topology } })
+    expect(broken(tell(1700), world("levels"))).not.toContain("early")
+    expect(broken(tell(1600), world("levels"))).toContain("early")
+    expect(broken(tell(1300), world("waitLoop"))).toContain("early")
+  })
+
   it("a hop keeps the time of its send", () => {
     const tell = (wait: number) => (story: Story.Story) => {
       story.start("a1")
