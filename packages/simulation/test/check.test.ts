@@ -1728,6 +1728,36 @@ it("people: a job goes on, unless its connection was lost before it began", () =
   expect(tell("DeadLettersStopped", 5000)).toEqual(["operators"])
 })
 
+it("people: a redrive takes the letters that were there when it began, though another operation was delivered some before", () => {
+  const tell = (isOther: boolean) =>
+    broken(
+      (story) => {
+        const letter = (key: 1 | 2): number => story.store(key, { queue: "work.dlq", reason: "permanent" })
+        const take = (copy: number, key: 1 | 2): void => void story.settle(story.deliver(copy, key, "operator"), ack)
+        const operate = (operation: number): void => story.say({ _tag: "Operates", operation, what: "Redrive" })
+        const end = (operation: number, count: number): void =>
+          story.say({ _tag: "Operated", operation, what: "Redrive", count, failed: undefined })
+        const early = letter(1)
+        if (isOther) operate(1)
+        operate(0)
+        story.back(story.handOut(early, 1, "operator"), "asked")
+        if (isOther) end(1, 0)
+        const late = letter(2)
+        take(early, 1)
+        take(late, 2)
+        end(0, 2)
+      },
+      Story.scenario({
+        operations: [0, 0].map((at) => ({
+          at,
+          what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
+        }))
+      })
+    )
+  expect(tell(true)).not.toContain("operators")
+  expect(tell(false)).toContain("operators")
+})
+
 it("defects are violations", () => {
   expect(broken((story) => story.say({ _tag: "Defect", process: "a1", detail: "it broke" }))).toEqual(["defect"])
 })
