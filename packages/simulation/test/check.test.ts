@@ -771,6 +771,24 @@ describe("early", () => {
     expect(broken(store(true))).not.toContain("early")
   })
 
+  it("a client that ends returns at once what it gave up in the middle of a copy, but nothing that it had lost", () => {
+    const tell = (drains: boolean, isLost: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (drains) story.drain("a1")
+      if (isLost) story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+      story.answer(delivery, retry(1000), "lost")
+      story.back(delivery, "asked")
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const world = Story.scenario({ kind: "nsq", lease: 30_000 })
+    expect(broken(tell(true, false), world)).not.toContain("early")
+    expect(broken(tell(false, false), world)).toContain("early")
+    expect(broken(tell(true, true), world)).toContain("early")
+  })
+
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
     const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
       const { copy, delivery } = first(story)

@@ -75,8 +75,10 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     // A replacement has the time of the message, though it may be stored after a retry was decided.
     if (replaced === true) return
     const settling = life?.settlings.at(-1)
-    // A client that ends returns unchanged, at once, what it could not settle: what was refused, and what has no answer yet.
-    const isUnsettled = settling !== undefined && settling.fate !== "taken" && settling.fate !== "lost"
+    // A client that ends returns unchanged, at once, what it could not settle: what was refused, what has no answer yet, and what it
+    // has given up in the middle of a copy, which it reports as lost.
+    const isHeld = settling?.fate !== "lost" || (life?.disconnected ?? -1) < 0
+    const isUnsettled = settling !== undefined && settling.fate !== "taken" && isHeld
     const isAtOnce = why === "asked" && due <= at
     if (isAtOnce && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {
