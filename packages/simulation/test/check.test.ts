@@ -652,6 +652,32 @@ it("repeated: a redelivery that waited for an earlier message of its group is re
   expect(tell(["g", "h"], true)).toContain("repeated")
 })
 
+it("repeated: a redelivery is also returned when a later message of its group is lost, which had arrived before it", () => {
+  const tell = (groups: readonly [string, string]) => {
+    const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
+    return broken(
+      (story) => {
+        story.start("a1", 2)
+        const copies = [story.send(1), story.send(2)]
+        const [one, two] = copies.map((copy, index) => story.deliver(copy, index + 1, "a1")) as [number, number]
+        for (const each of [one, two]) {
+          story.run(each)
+          story.ask(each, ack)
+          story.answer(each, ack, "transient")
+        }
+        story.say({ _tag: "Lapsed", process: "a1", delivery: one })
+        story.back(one, "lease")
+        const again = story.deliver(copies[0]!, 1, "a1")
+        story.say({ _tag: "Lapsed", process: "a1", delivery: two })
+        story.settle(again, release)
+      },
+      Story.scenario({ kind: "sqs", lease: 5000, fifo: "block", sendings, version: { concurrency: 2 } })
+    )
+  }
+  expect(tell(["g", "g"])).not.toContain("repeated")
+  expect(tell(["g", "h"])).toContain("repeated")
+})
+
 it("budget: a success after the stop leaves room for the dead letter of a handler that still ran", () => {
   const tell = (succeeds: boolean) => (story: Story.Story) => {
     story.start("a1", 3)
