@@ -652,6 +652,32 @@ it("repeated: a redelivery that waited for an earlier message of its group is re
   expect(tell(["g", "h"], true)).toContain("repeated")
 })
 
+it("repeated: a redelivery is also returned when a later message of its group is lost, which had arrived before it", () => {
+  const tell = (groups: readonly [string, string]) => {
+    const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
+    return broken(
+      (story) => {
+        story.start("a1", 2)
+        const copies = [story.send(1), story.send(2)]
+        const [one, two] = copies.map((copy, index) => story.deliver(copy, index + 1, "a1")) as [number, number]
+        for (const each of [one, two]) {
+          story.run(each)
+          story.ask(each, ack)
+          story.answer(each, ack, "transient")
+        }
+        story.say({ _tag: "Lapsed", process: "a1", delivery: one })
+        story.back(one, "lease")
+        const again = story.deliver(copies[0]!, 1, "a1")
+        story.say({ _tag: "Lapsed", process: "a1", delivery: two })
+        story.settle(again, release)
+      },
+      Story.scenario({ kind: "sqs", lease: 5000, fifo: "block", sendings, version: { concurrency: 2 } })
+    )
+  }
+  expect(tell(["g", "g"])).not.toContain("repeated")
+  expect(tell(["g", "h"])).toContain("repeated")
+})
+
 it("budget: a success after the stop leaves room for the dead letter of a handler that still ran", () => {
   const tell = (succeeds: boolean) => (story: Story.Story) => {
     story.start("a1", 3)
@@ -717,6 +743,25 @@ describe("early", () => {
     expect(broken(sent(500, 400), clocked(-100))).toEqual(["early"])
   })
 
+  it("as a fast clock has counted the time until RabbitMQ stored the retry, which keeps the rest", () => {
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(5000))
+      story.wait(3000)
+      const copy = story.store(1, { process: "a1", of: delivery, due: 4700 })
+      story.answer(delivery, retry(5000))
+      story.wait(wait)
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const processes = [{ ...Story.process("a"), clock: { offset: 0, speed: 1.1, jumps: [] } }, Story.process("b")]
+    const world = (topology: "levels" | "waitLoop") =>
+      Story.scenario({ processes, rabbitmq: { version: "4.3.6", queueType: "quorum", topology } })
+    expect(broken(tell(1700), world("levels"))).not.toContain("early")
+    expect(broken(tell(1600), world("levels"))).toContain("early")
+    expect(broken(tell(1300), world("waitLoop"))).toContain("early")
+  })
+
   it("a hop keeps the time of its send", () => {
     const tell = (wait: number) => (story: Story.Story) => {
       story.start("a1")
@@ -769,6 +814,24 @@ describe("early", () => {
     }
     expect(broken(store(false))).toContain("early")
     expect(broken(store(true))).not.toContain("early")
+  })
+
+  it("a client that ends returns at once what it gave up in the middle of a copy, but nothing that it had lost", () => {
+    const tell = (drains: boolean, isLost: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (drains) story.drain("a1")
+      if (isLost) story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+      story.answer(delivery, retry(1000), "lost")
+      story.back(delivery, "asked")
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const world = Story.scenario({ kind: "nsq", lease: 30_000 })
+    expect(broken(tell(true, false), world)).not.toContain("early")
+    expect(broken(tell(false, false), world)).toContain("early")
+    expect(broken(tell(true, true), world)).toContain("early")
   })
 
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
@@ -1747,6 +1810,36 @@ it("people: a job goes on, unless its connection was lost before it began", () =
   expect(tell("BrokerError", 20_000)).toEqual(["operators"])
   expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["operators"])
   expect(tell("DeadLettersStopped", 5000)).toEqual(["operators"])
+})
+
+it("people: a redrive takes the letters that were there when it began, though another operation was delivered some before", () => {
+  const tell = (isOther: boolean) =>
+    broken(
+      (story) => {
+        const letter = (key: 1 | 2): number => story.store(key, { queue: "work.dlq", reason: "permanent" })
+        const take = (copy: number, key: 1 | 2): void => void story.settle(story.deliver(copy, key, "operator"), ack)
+        const operate = (operation: number): void => story.say({ _tag: "Operates", operation, what: "Redrive" })
+        const end = (operation: number, count: number): void =>
+          story.say({ _tag: "Operated", operation, what: "Redrive", count, failed: undefined })
+        const early = letter(1)
+        if (isOther) operate(1)
+        operate(0)
+        story.back(story.handOut(early, 1, "operator"), "asked")
+        if (isOther) end(1, 0)
+        const late = letter(2)
+        take(early, 1)
+        take(late, 2)
+        end(0, 2)
+      },
+      Story.scenario({
+        operations: [0, 0].map((at) => ({
+          at,
+          what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
+        }))
+      })
+    )
+  expect(tell(true)).not.toContain("operators")
+  expect(tell(false)).toContain("operators")
 })
 
 it("defects are violations", () => {

@@ -90,6 +90,25 @@ describe("a lease that could not be extended", () => {
     expect(broken(tell(true), Story.scenario({ kind: "sqs", lease: 5000 }))).toEqual(["lost"])
   })
 
+  it("begins one with an earlier message of its group that runs again at once, unless that is lost too", () => {
+    const tell = (groups: readonly [string, string], isHeld: boolean) => {
+      const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
+      const told = (story: Story.Story) => {
+        story.start("a1", 2)
+        const both = [1, 2].map((key) => story.deliver(story.send(key), key, "a1"))
+        const given = both.map((delivery, index) => ({ key: index + 1, delivery, attempts: 1 }))
+        story.ended(story.begin(...given), { error: "error" })
+        for (const each of isHeld ? both.slice(1) : both) lease(story, each)
+        story.begin(...given)
+      }
+      const version = { immediate: 1, batch: { size: 2, wait: 0 } }
+      return broken(told, Story.scenario({ kind: "sqs", lease: 5000, fifo: "block", sendings, version }))
+    }
+    expect(tell(["g", "g"], true)).not.toContain("lost")
+    expect(tell(["g", "h"], true)).toContain("lost")
+    expect(tell(["g", "g"], false)).toContain("lost")
+  })
+
   it("ends what is asked again, but not what had waited for the extension", () => {
     const tell = (wait: number) => (story: Story.Story) => {
       const delivery = first(story)

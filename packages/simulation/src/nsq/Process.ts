@@ -25,11 +25,7 @@ export const within = (world: World, machine: Machine, network: Network, { arriv
       const link = network.connect(
         address,
         {
-          arrived: (frame) =>
-            perform(() => {
-              arrived(clientId, frame)
-              ends.arrived(frame)
-            }),
+          arrived: (frame) => perform(() => ends.arrived(arrived(clientId, frame))),
           closed: () => perform(ends.closed)
         },
         caller(from)

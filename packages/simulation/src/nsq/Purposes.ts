@@ -25,8 +25,8 @@ export interface Purposes {
   readonly given: (process: string, key: number, id: string, delivery: Facts.Delivery) => void
   /** Returns the number of the last delivery with this name that has arrived: two copies of one message may share it. */
   readonly arrivedAs: (named: Named) => Delivery
-  /** A frame arrives at the process. */
-  readonly arrived: (clientId: string, frame: Frame) => void
+  /** A frame arrives at the process. Returns it as the process reads it: with the number of its delivery. */
+  readonly arrived: (clientId: string, frame: Frame) => Frame
   /** A process writes a command to this nsqd. */
   readonly written: (machine: Machine, address: string, clientId: string, command: Command) => void
   /** Returns the delivery that a command is to settle: nsqd may settle a later one of the same message. */
@@ -43,8 +43,11 @@ const bodiesOf = ({ body, name }: Command): ReadonlyArray<Buffer> => {
   return "error" in messages ? [] : messages
 }
 
-/** The misfit of a copy that is due at another time than its delivery, or is on another nsqd. */
-const misfits = { due: 10_000_000, nsqd: 0.5 }
+/** The start of a message in a frame. */
+const start = 26
+
+/** The misfit of a copy that lacks the number of its delivery, is due at another time than that, or is on another nsqd. */
+const misfits = { number: Infinity, due: 10_000_000, nsqd: 0.5 }
 
 /** Milliseconds by which the times may differ; and the speed of a clock by a fiftieth. */
 const tolerance = 100
@@ -61,6 +64,8 @@ export const make = (world: World): Purposes => {
   /** Deliveries that are under way, and those that have arrived. */
   const underWay = new Map<string, Array<Delivery>>()
   const arrived = new Map<string, Delivery>()
+  /** Deliveries whose copies have their numbers. */
+  const numbered = new Set<Delivery>()
   /** The last delivery of each message that has arrived on each connection. */
   const last = new Map<string, Delivery>()
   /** The nsqd of each connection, and the connection of each delivery. */
@@ -78,9 +83,10 @@ export const make = (world: World): Purposes => {
   ): Delivery | undefined => {
     const parcel = Parcels.read(body)
     const misfit = (delivery: Delivery, wait: number): number =>
+      (numbered.has(delivery) ? misfits.number : 0) +
       (Math.abs(waitOf(parcel, wallClock()) - wait) > tolerance + wait / 50 ? misfits.due : 0) +
       (addresses.get(connections.get(delivery)!) === address ? 0 : misfits.nsqd)
-    const source = sources.find(name, parcel, Names.inWorld(topic), { misfit })
+    const source = sources.find(name, parcel, Names.inWorld(topic), { copied: Parcels.copied(parcel), misfit })
     if (source !== undefined) sources.sent(source)
     return source
   }
@@ -94,14 +100,19 @@ export const make = (world: World): Purposes => {
     },
     arrivedAs: (named) => arrived.get(nameOf(named))!,
     arrived: (clientId, frame) => {
-      if (frame._tag !== "Message") return
+      if (frame._tag !== "Message") return frame
       const { payload } = frame
-      const id = payload.toString("latin1", 10, 26)
+      const id = payload.toString("latin1", 10, start)
       const name = nameOf({ clientId, id, attempts: payload.readUInt16BE(8) })
       // They arrive in the order in which they were sent.
       const number = underWay.get(name)!.shift()!
       arrived.set(name, number)
       last.set(`${clientId} ${id}`, number)
+      const message = payload.subarray(start)
+      const marked = Parcels.numbered(message, number)
+      if (marked === message) return frame
+      numbered.add(number)
+      return { ...frame, payload: Buffer.concat([payload.subarray(0, start), marked]) }
     },
     written: (machine, address, clientId, command) => {
       const { args, name } = command

@@ -13,8 +13,8 @@ export interface Sources {
   readonly given: (process: string, key: number, delivery: Delivery) => void
   /**
    * Finds the delivery for which a process stores a copy in a queue now; `undefined` if it is a send. `copied` is the delivery
-   * that the copy itself shows, if it shows one. `misfit` is above 0 for a delivery that the copy does not resemble; its delay ends
-   * in `wait` milliseconds.
+   * that the copy itself shows, if it shows one. `misfit` is above 0 for a delivery that the copy does not resemble, and infinite for
+   * one that it cannot be made of; its delay ends in `wait` milliseconds.
    */
   readonly find: (
     process: string,
@@ -74,7 +74,7 @@ export const make = ({ activity, history, now }: World): Sources => {
       const { reason } = taleOf(parcel.metadata)
       if (activity.has("publish", process, key)) return undefined
       if (copied !== undefined) return copied
-      const given = all.get(`${process} ${key}`) ?? []
+      const given = (all.get(`${process} ${key}`) ?? []).filter((each) => misfit(each, 0) < Infinity)
       const fitting = given.filter((each) => maySend(each, queue, reason))
       const settled = fitting.filter((each) => activity.has("settle", process, each))
       const ended = fitting.filter((each) => askedOf(each) !== undefined && !isStored(each))

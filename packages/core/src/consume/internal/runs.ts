@@ -92,7 +92,8 @@ const reportLate = (reporter: Reporter, task: Task.Task, failure: Failure.Failur
 /**
  * Keeps the order of groups when the messages of a batch are settled: after the first message of a group that is returned
  * to its queue, the later ones are returned too, whatever their verdicts. After the first that is rerun, they are rerun
- * too. Returns the settlement, as `settle` does; `undefined` for a message to rerun.
+ * too, even lost ones: the broker redelivers none of them while the first is in flight. Returns the settlement, as `settle`
+ * does; `undefined` for a message to rerun.
  */
 const ordering = (
   deliveries: Pick<Deliveries, "keepsPlace" | "settle">,

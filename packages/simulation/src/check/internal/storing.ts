@@ -15,6 +15,10 @@ const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
   return may.toSorted((a, b) => dueOf(a) - dueOf(b))[0]
 }
 
+/** Milliseconds of a retry's delay that the clock of its process has counted too much before the copy was stored: RabbitMQ keeps the rest. */
+const overcounted = ({ at, of: { process } }: Settling, stored: number): number =>
+  Math.max(0, process.clock.least(at, stored) - (stored - at))
+
 /**
  * Whether its process could not know that a retry had hidden it, and so renewed its lease, which hides it for less. The broker
  * reports the end of the lease only if that was the last request.
@@ -36,7 +40,11 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     // A dead letter is due whenever an operator decides.
     if (process?.name === operator) return undefined
     const settling = parent === undefined || stored?.entry.replaces === true ? undefined : askedFor(parent)
-    if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
+    if (settling !== undefined) {
+      const isKept = familyOf(scenario) === "push" && scenario.rabbitmq?.topology !== "waitLoop"
+      const early = isKept && stored !== undefined ? overcounted(settling, stored.entry.at) : 0
+      return { at: dueOf(settling) - early, since: settling.at, process, index }
+    }
     if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
       // As it was delivered: the copy may be stored late, when a later delivery of the message has been settled.
       const { bound } = parent
@@ -75,8 +83,10 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     // A replacement has the time of the message, though it may be stored after a retry was decided.
     if (replaced === true) return
     const settling = life?.settlings.at(-1)
-    // A client that ends returns unchanged, at once, what it could not settle: what was refused, and what has no answer yet.
-    const isUnsettled = settling !== undefined && settling.fate !== "taken" && settling.fate !== "lost"
+    // A client that ends returns unchanged, at once, what it could not settle: what was refused, what has no answer yet, and what it
+    // has given up in the middle of a copy, which it reports as lost.
+    const isHeld = settling?.fate !== "lost" || (life?.disconnected ?? -1) < 0
+    const isUnsettled = settling !== undefined && settling.fate !== "taken" && isHeld
     const isAtOnce = why === "asked" && due <= at
     if (isAtOnce && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {

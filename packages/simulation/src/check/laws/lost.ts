@@ -1,6 +1,6 @@
 import { describe } from "../internal/Allowed.ts"
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
-import type { DeliveryLife, Lives } from "../internal/Lives.ts"
+import type { DeliveryLife, Lives, Run } from "../internal/Lives.ts"
 
 /**
  * Index since which a process knows that a delivery is lost; -1 if it does not. After an ack in a transaction, only the answer to a
@@ -24,6 +24,29 @@ const isReplaced = (lives: Lives, life: DeliveryLife, since: number, until: numb
     ({ arrived, copy }) => copy === life.copy && arrived !== undefined && arrived.index > since && arrived.index < until
   )
 
+/**
+ * Whether a handler runs again at once for it because an earlier message of its group does, which is not lost: until that has
+ * left the queue, the broker delivers no later one.
+ */
+const isRerunWithGroup = (lives: Lives, life: DeliveryLife, run: Run): boolean => {
+  const { given } = run.began.entry
+  const before = given.slice(
+    0,
+    given.findIndex(({ delivery }) => delivery === life.delivery)
+  )
+  const isHeld = (each: DeliveryLife): boolean => {
+    const since = lostSince(each)
+    return since < 0 || since > run.began.index || isReplaced(lives, each, since, run.began.index)
+  }
+  return (
+    lives.scenario.fifo !== undefined &&
+    life.runs.indexOf(run) > 0 &&
+    before
+      .flatMap(({ delivery }) => lives.deliveries.get(delivery) ?? [])
+      .some((each) => each.copy.message.plan?.group === life.copy.message.plan?.group && isHeld(each))
+  )
+}
+
 /** A lost delivery starts nothing new: no handler runs for it, and a settlement that had failed is not requested again. */
 export const lost: Law = (lives) =>
   [...lives.deliveries.values()].flatMap((life) => {
@@ -32,6 +55,7 @@ export const lost: Law = (lives) =>
     const { name } = life.process
     const runs = life.runs
       .filter(({ began }) => began.index > since && !isReplaced(lives, life, since, began.index))
+      .filter((run) => !isRerunWithGroup(lives, life, run))
       .map(({ began }) => {
         const what = `${name} began a handler for a delivery that it knew to be lost; expected it to wait for the next one.`
         return violation("lost", began.entry.at, of(life), what, [since, began.index])

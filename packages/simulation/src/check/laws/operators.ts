@@ -11,21 +11,34 @@ interface Job {
   readonly ended: EntryOf<"Operated">
   /** Whether another one runs at the same time. */
   readonly isShared: boolean
+  /** Whether another operation runs at an entry: what the broker delivers then may be for that one. */
+  readonly isAmbiguous: (index: number) => boolean
 }
 
-const jobsOf = ({ history, scenario }: Lives): ReadonlyArray<Job> => {
-  const jobs = history.flatMap((entry, from) => {
-    if (entry._tag !== "Operates") return []
-    const what = scenario.operations[entry.operation]?.what
-    if (what?._tag !== "Redrive" && what?._tag !== "Purge") return []
+/** The operations of a queue, from their begin until their end. */
+const spansOf = ({ history, scenario }: Lives) =>
+  history.flatMap((entry, from) => {
+    const what = entry._tag === "Operates" ? scenario.operations[entry.operation]?.what : undefined
+    if (entry._tag !== "Operates" || what === undefined || !("queue" in what)) return []
     const until = history.findIndex((each) => each._tag === "Operated" && each.operation === entry.operation)
-    const ended = history[until]
-    return ended?._tag === "Operated" && (what._tag === "Redrive" || what.odd) ? [{ what, from, until, ended }] : []
+    return [{ what, from, until: until < 0 ? history.length : until }]
   })
-  return jobs.map((job) => ({
-    ...job,
-    isShared: jobs.some((each) => each !== job && each.from < job.until && each.until > job.from)
-  }))
+
+const jobsOf = (lives: Lives): ReadonlyArray<Job> => {
+  const spans = spansOf(lives)
+  const jobs = spans.flatMap(({ from, until, what }) => {
+    const ended = lives.history[until]
+    const isJob = what._tag === "Redrive" || (what._tag === "Purge" && what.odd)
+    return ended?._tag === "Operated" && isJob ? [{ what, from, until, ended }] : []
+  })
+  return jobs.map((job) => {
+    const others = spans.filter(({ from, what }) => from !== job.from && what.queue === job.what.queue)
+    return {
+      ...job,
+      isShared: jobs.some((each) => each !== job && each.from < job.until && each.until > job.from),
+      isAmbiguous: (index) => others.some(({ from, until }) => from < index && index < until)
+    }
+  })
 }
 
 /** Whether the broker or the connection to it was in trouble, beyond what a job recovers from. */
@@ -69,11 +82,16 @@ const removedBy = (people: ProcessLife | undefined, { from, until, what }: Job):
       copy.stored?.entry.queue === what.queue
   ).length
 
-/** Letters that existed when a job began to take some. */
-const presentAt = ({ copies, history }: Lives, { from, until, what: { queue } }: Job): number => {
+/** Letters that existed when a job began to take some, at the latest. */
+const presentAt = ({ copies, history }: Lives, { from, isAmbiguous, until, what: { queue } }: Job): number => {
   const first = history.findIndex(
     (each, index) =>
-      index > from && index < until && each._tag === "HandedOut" && each.process === name && each.queue === queue
+      index === until ||
+      (index > from &&
+        each._tag === "HandedOut" &&
+        each.process === name &&
+        each.queue === queue &&
+        !isAmbiguous(index))
   )
   const isThere = ({ gone, stored }: CopyLife): boolean =>
     stored?.entry.queue === queue && stored.index < first && (gone === undefined || gone.index > from)

@@ -1,6 +1,5 @@
 import { familyOf } from "../../Scenario.ts"
 import { describe } from "../internal/Allowed.ts"
-import { earlierIn } from "../internal/grouping.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, Lives, Settling } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
@@ -35,21 +34,18 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
 }
 
 /**
- * Whether a redelivery is returned with an earlier message of its group that its process has lost. It waited for that message, so its
- * decision was not requested again.
+ * Whether a redelivery is returned with a message of its group that its process has lost. It waited for that message, which had
+ * arrived before it, so its decision was not requested again.
  */
-const isReturnedWithGroup = (lives: Lives, { asked, index, of: life }: Settling): boolean => {
-  const isLost = ({ arrived, disconnected, process }: DeliveryLife): boolean =>
-    process === life.process &&
-    arrived !== undefined &&
-    disconnected > (life.arrived?.index ?? index) &&
+const isReturnedWithGroup = ({ scenario }: Lives, { asked, index, of: life }: Settling): boolean => {
+  const since = life.arrived?.index ?? index
+  const isLost = ({ arrived, copy, disconnected }: DeliveryLife): boolean =>
+    copy.message.plan?.group === life.copy.message.plan?.group &&
+    (arrived?.index ?? Infinity) < since &&
+    disconnected > since &&
     disconnected < index
   const isFirst = life.settlings.every((each) => each.index >= index)
-  return (
-    asked.tag === "Release" &&
-    isFirst &&
-    earlierIn(lives, life.copy, index).some(({ deliveries }) => deliveries.some(isLost))
-  )
+  return scenario.fifo !== undefined && asked.tag === "Release" && isFirst && life.process.deliveries.some(isLost)
 }
 
 /** A decided settlement is requested again unchanged. It changes only if it was refused, or its process ends. */
