@@ -1796,7 +1796,7 @@ it("people: a job goes on, unless its connection was lost before it began", () =
   const tell = (failed: string, wait: number, site = "cut operator publish up 1") =>
     broken(
       (story) => {
-        story.say({ _tag: "Fault", site, kind: "cut" })
+        story.say({ _tag: "Fault", site, kind: site.startsWith("late") ? "late" : "cut" })
         story.wait(wait)
         story.say({ _tag: "Operates", operation: 0, what: "Redrive" })
         story.wait(5000)
@@ -1807,7 +1807,9 @@ it("people: a job goes on, unless its connection was lost before it began", () =
       })
     )
   expect(tell("BrokerError", 5000)).toEqual([])
-  expect(tell("BrokerError", 20_000)).toEqual(["operators"])
+  expect(tell("BrokerError", 12_000)).toEqual(["operators"])
+  expect(tell("BrokerError", 12_000, "late operator consume up 1")).toEqual([])
+  expect(tell("BrokerError", 20_000, "late operator consume up 1")).toEqual(["operators"])
   expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["operators"])
   expect(tell("DeadLettersStopped", 5000)).toEqual(["operators"])
 })

@@ -116,8 +116,9 @@ export const make = (
   const stored = ({ entry, origin, queue }: Of<"Stored">): void => {
     if (origin._tag === "Published") return published(entry, queue, purposeOf(origin.publication))
     const former = copies.of(origin.entry)
-    const isOnItsWay = former !== undefined && !isAtHome(former)
-    if (!isOnItsWay || !copies.goesOn(origin.entry, entry, queue)) return copies.keep(entry, queue, none, true)
+    if (former === undefined || isAtHome(former)) return copies.keep(entry, queue, none, true)
+    // Its process has replaced it late, when the queue had it again: now there are two.
+    if (!copies.goesOn(origin.entry, entry, queue)) return copies.keep(entry, queue, former.source)
     const { copy, home, key } = former
     if (queue === Homes.undelivered)
       record({ _tag: "Gone", copy, key, queue: home, why: "undelivered", ...withoutDelivery })

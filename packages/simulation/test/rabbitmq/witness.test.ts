@@ -92,3 +92,37 @@ test("a message that is replaced, returned and replaced again is made of the del
   const copies = world.history.flatMap((entry) => (entry._tag === "Stored" ? [entry.of] : []))
   assert.deepStrictEqual(copies, [undefined, 11, 11])
 })
+
+test("a message on its way that is replaced late, after its return, is two copies of one source", () => {
+  const [home, waiting] = ["work", "waiting"] as const
+  const onward = { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": home }
+  for (const [name, table] of [
+    [home, {}],
+    [waiting, onward]
+  ] as const)
+    vhost.declareQueue(name, { durable: true, arguments: table }, {})
+  const [retry, replacing] = [{ ...publication }, { ...publication }]
+  const witness = Witness.make(
+    world,
+    host.now,
+    () => vhost,
+    (each) => ({ process: "a1", of: each === replacing ? 22 : 21, replaces: each === replacing })
+  )
+  const [original, replacement] = [entryOf(5), entryOf(6)]
+  const before = world.history.length
+  witness({ _tag: "Stored", queue: waiting, entry: original, origin: { _tag: "Published", publication: retry } })
+  original.delivery = 22
+  witness({ _tag: "HandedOut", queue: waiting, entry: original, client: "a1" })
+  witness({ _tag: "Back", queue: waiting, entry: original, how: "ended", due: 0 })
+  witness({ _tag: "Stored", queue: waiting, entry: replacement, origin: { _tag: "Published", publication: replacing } })
+  for (const [index, entry] of [original, replacement].entries())
+    witness({ _tag: "Stored", queue: home, entry: entryOf(7 + index), origin: { _tag: "GivenUp", entry } })
+
+  const copies = world.history
+    .slice(before)
+    .flatMap((entry) => (entry._tag === "Stored" ? [[entry.queue, entry.of, entry.native]] : []))
+  assert.deepStrictEqual(copies, [
+    [home, 21, false],
+    [home, 21, false]
+  ])
+})

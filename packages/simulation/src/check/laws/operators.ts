@@ -52,16 +52,25 @@ const isFaulty = (history: History, from: number, of: (site: string) => boolean)
 /** Maximum milliseconds until a lost connection is noticed and restored. */
 const unnoticed = 11_000
 
+/** Maximum milliseconds of a stall of a connection to RabbitMQ, in which a request of an earlier job may end it. */
+const stalled = 15_000
+
 /**
  * Whether a connection that a job begins with may have been lost before, and the job only notices it. The adapter for RabbitMQ
  * browses on the connection of its consumers, which lasts as long as the broker.
  */
 const isCutBefore = ({ history, scenario }: Lives, { from }: Job): boolean => {
-  const since = history[from]!.at - unnoticed
-  const places = scenario.kind === "rabbitmq" ? [`${name} publish`, `${name} consume`] : [`${name} publish`]
+  const isRabbitMq = scenario.kind === "rabbitmq"
+  const lasting = (kind: string): number => (isRabbitMq && kind === "late" ? stalled : unnoticed)
+  const places = isRabbitMq ? [`${name} publish`, `${name} consume`] : [`${name} publish`]
   return history
     .slice(0, from)
-    .some((each) => each._tag === "Fault" && each.at >= since && places.some((place) => each.site.includes(place)))
+    .some(
+      (each) =>
+        each._tag === "Fault" &&
+        each.at >= history[from]!.at - lasting(each.kind) &&
+        places.some((place) => each.site.includes(place))
+    )
 }
 
 /** Whether no letter was ever in the queue of a job. Then no consumer may have made it, and a broker may refuse to browse it. */
