@@ -1305,6 +1305,24 @@ describe("attempts", () => {
   })
 })
 
+it("attempts: the redelivery of a returned message whose return was refused continues it", () => {
+  const tell = (fate: "transient" | undefined) => (story: Story.Story) => {
+    const { copy, delivery } = first(story)
+    story.run(delivery, { how: "interrupted" })
+    story.ask(delivery, release)
+    if (fate === undefined) story.back(delivery, "asked")
+    story.answer(delivery, release, fate)
+    if (fate !== undefined) {
+      story.say({ _tag: "Lapsed", process: "a1", delivery })
+      story.back(delivery, "lease")
+    }
+    story.run({ key: 1, delivery: story.deliver(copy, 1, "a1", 2), attempts: 1 })
+  }
+  const world = Story.scenario({ kind: "sqs", lease: 5000, version: { maxAttempts: 1, maxDeliveries: 1 } })
+  expect(broken(tell("transient"), world)).not.toContain("attempts")
+  expect(broken(tell(undefined), world)).toContain("attempts")
+})
+
 it("unseen: what nobody ran is not given up, unless it came too often", () => {
   const tell = (reason: string, crashes: number, attempts: number) => (story: Story.Story) => {
     const copy = story.send(1)
