@@ -1780,6 +1780,26 @@ it("people: a job goes on, unless its connection was lost before it began", () =
   expect(tell("DeadLettersStopped", 5000)).toEqual(["operators"])
 })
 
+it("people: a purge of a FIFO queue may count letters as not browsed that had left it within a minute", () => {
+  const tell = (fifo: "block" | undefined, wait: number) =>
+    broken(
+      (story) => {
+        story.gone(story.store(1, { queue: "work.dlq" }), 1, "purged")
+        story.wait(wait)
+        story.say({ _tag: "Operates", operation: 0, what: "Purge" })
+        story.say({ _tag: "Operated", operation: 0, what: "Purge", count: undefined, failed: "DeadLettersStopped" })
+      },
+      Story.scenario({
+        kind: "sqs",
+        operations: [{ at: 0, what: { _tag: "Purge", queue: "work.dlq", odd: true } }],
+        ...(fifo === undefined ? {} : { fifo })
+      })
+    )
+  expect(tell("block", 60_000)).not.toContain("operators")
+  expect(tell("block", 60_001)).toContain("operators")
+  expect(tell(undefined, 60_000)).toContain("operators")
+})
+
 it("defects are violations", () => {
   expect(broken((story) => story.say({ _tag: "Defect", process: "a1", detail: "it broke" }))).toEqual(["defect"])
 })
