@@ -164,6 +164,8 @@ const resting = (world: World.World, population: Population.Population, underWay
 
   const sample = (): void => {
     for (const { consumer, machine } of population.running()) {
+      // It reports nothing while it stands still.
+      if (machine.isFrozen()) continue
       const { backoff, buffered, inProgress, quarantined, state } = consumer.health()
       const because = backoff.map((each) => each.because)
       const { name } = machine

@@ -5,6 +5,7 @@ import { promisify } from "node:util"
 import * as Generate from "../src/Generate.ts"
 import { kinds } from "../src/Scenario.ts"
 import * as Simulation from "../src/Simulation.ts"
+import * as Story from "./Story.ts"
 
 /** The histories of seeds, from a process of its own. */
 const elsewhere = async (kind: string, seeds: ReadonlyArray<number>): Promise<ReadonlyArray<unknown>> => {
@@ -27,6 +28,16 @@ describe("a run", () => {
       const only = first.flatMap((entry) => (entry._tag === "Fault" ? [entry.site] : []))
       assert.deepStrictEqual(await Simulation.run({ ...scenario, only }), first)
     }
+  })
+
+  it("samples the health of processes that do not stand still", async () => {
+    const processes = (millis: number) => [{ ...Story.process("a"), freezes: [{ at: 2000, for: millis }] }]
+    const sampled = async (millis: number) => {
+      const world = Story.scenario({ kind: "sqs", lease: 5000, sendings: [], processes: processes(millis) })
+      const history = await Simulation.run({ ...world, calmAt: 3000 })
+      return history.filter(({ _tag, at }) => _tag === "Health" && at < 9000).length
+    }
+    assert.deepStrictEqual([await sampled(1000), await sampled(7000)], [1, 0])
   })
 
   it.each(["sqs", "nsq", "rabbitmq", "sqlite"] as const)(

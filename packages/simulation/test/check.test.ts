@@ -1338,6 +1338,24 @@ describe("attempts", () => {
   })
 })
 
+it("attempts: the redelivery of a returned message whose return was refused continues it", () => {
+  const tell = (fate: "transient" | undefined) => (story: Story.Story) => {
+    const { copy, delivery } = first(story)
+    story.run(delivery, { how: "interrupted" })
+    story.ask(delivery, release)
+    if (fate === undefined) story.back(delivery, "asked")
+    story.answer(delivery, release, fate)
+    if (fate !== undefined) {
+      story.say({ _tag: "Lapsed", process: "a1", delivery })
+      story.back(delivery, "lease")
+    }
+    story.run({ key: 1, delivery: story.deliver(copy, 1, "a1", 2), attempts: 1 })
+  }
+  const world = Story.scenario({ kind: "sqs", lease: 5000, version: { maxAttempts: 1, maxDeliveries: 1 } })
+  expect(broken(tell("transient"), world)).not.toContain("attempts")
+  expect(broken(tell(undefined), world)).toContain("attempts")
+})
+
 it("unseen: what nobody ran is not given up, unless it came too often", () => {
   const tell = (reason: string, crashes: number, attempts: number) => (story: Story.Story) => {
     const copy = story.send(1)
@@ -1842,6 +1860,26 @@ it("people: a redrive takes the letters that were there when it began, though an
     )
   expect(tell(true)).not.toContain("operators")
   expect(tell(false)).toContain("operators")
+})
+
+it("people: a purge of a FIFO queue may count letters as not browsed that had left it within a minute", () => {
+  const tell = (fifo: "block" | undefined, wait: number) =>
+    broken(
+      (story) => {
+        story.gone(story.store(1, { queue: "work.dlq" }), 1, "purged")
+        story.wait(wait)
+        story.say({ _tag: "Operates", operation: 0, what: "Purge" })
+        story.say({ _tag: "Operated", operation: 0, what: "Purge", count: undefined, failed: "DeadLettersStopped" })
+      },
+      Story.scenario({
+        kind: "sqs",
+        operations: [{ at: 0, what: { _tag: "Purge", queue: "work.dlq", odd: true } }],
+        ...(fifo === undefined ? {} : { fifo })
+      })
+    )
+  expect(tell("block", 60_000)).not.toContain("operators")
+  expect(tell("block", 60_001)).toContain("operators")
+  expect(tell(undefined, 60_000)).toContain("operators")
 })
 
 it("defects are violations", () => {

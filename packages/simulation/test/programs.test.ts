@@ -202,6 +202,27 @@ describe("order", () => {
     expect(breaks("order", tell(false), batches)).toBe(true)
   })
 
+  it("a batch may have the retry of a message after others that were sent before the retry", () => {
+    const tell = (isInOrder: boolean) => (story: Story.Story) => {
+      story.start("a1")
+      story.start("b1")
+      const [one, other] = [story.send(1), story.send(2)]
+      const first = story.deliver(one, 1, "a1")
+      story.ask(first, Story.retry(0))
+      const copy = story.store(1, { process: "a1", of: first })
+      story.back(first, "lease")
+      const [again, next, retry] = [
+        story.deliver(one, 1, "b1"),
+        story.deliver(other, 2, "b1"),
+        story.deliver(copy, 1, "b1")
+      ]
+      story.begin(...(isInOrder ? [again, next, retry] : [again, retry, next]))
+    }
+    const batches = world("resend", { batch: { size: 3, wait: 0 } })
+    expect(breaks("order", tell(true), batches)).toBe(false)
+    expect(breaks("order", tell(false), batches)).toBe(true)
+  })
+
   it("no message of a batch ends if an earlier one is returned, unless retries go to the end", () => {
     const tell = (story: Story.Story) => {
       const [one, other] = both(story)

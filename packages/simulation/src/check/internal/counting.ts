@@ -89,13 +89,23 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   ).length
 }
 
-/** Deliveries of the copy to this process that no handler began: lost, returned, or settled by an earlier decision. */
+/** Whether its process knows that the broker has not accepted its return: its redelivery continues it. */
+const isUnreturned = (attempt: Attempt | undefined): boolean =>
+  attempt !== undefined &&
+  attempt.settlings.length > 0 &&
+  attempt.settlings.every(({ asked, fate }) => asked.tag === "Release" && fate !== undefined && fate !== "taken")
+
+/**
+ * Deliveries of the copy to this process that no handler began, or that the next one continues: lost, returned, or settled by an
+ * earlier decision.
+ */
 export const passedBy = (until: DeliveryLife): number => {
   const before = handedOutBefore(until.copy, until).filter(
     ({ arrived, process }) => process === until.process && arrived !== undefined
   )
   // One that replaced another is the same attempt.
-  const begun = new Set(before.filter(({ runs }) => runs.length > 0).map((each) => attemptWith(each, each) ?? each))
+  const used = before.filter((each) => each.runs.length > 0 && !isUnreturned(attemptWith(each, each)))
+  const begun = new Set(used.map((each) => attemptWith(each, each) ?? each))
   return before.length - begun.size
 }
 

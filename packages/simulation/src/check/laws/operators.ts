@@ -78,6 +78,22 @@ const isMissing = ({ copies }: Lives, { ended, until, what }: Job): boolean =>
   ended.reason === "QueueMissing" &&
   ![...copies.values()].some(({ stored }) => stored?.entry.queue === what.queue && stored.index < until)
 
+/** Milliseconds by which the counts of SQS may be late. */
+const oldest = 60_000
+
+/** Whether a purge of a FIFO queue may count letters as not browsed that had left the queue before it began. */
+const countsGone = ({ copies, history, scenario }: Lives, { ended, from, what }: Job): boolean =>
+  scenario.fifo !== undefined &&
+  what._tag === "Purge" &&
+  ended.failed === "DeadLettersStopped" &&
+  [...copies.values()].some(
+    ({ gone }) =>
+      gone !== undefined &&
+      gone.entry.queue === what.queue &&
+      gone.index < from &&
+      gone.entry.at >= history[from]!.at - oldest
+  )
+
 const isDelivering = (site: string): boolean => site.includes("consume") || site.includes("receive")
 
 /** Letters that the broker has removed for a job. */
@@ -115,7 +131,8 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
     const isExcused =
       isTroubled(lives, job, () => true) ||
       (failed === "BrokerError" && isCutBefore(lives, job)) ||
-      isMissing(lives, job)
+      isMissing(lives, job) ||
+      countsGone(lives, job)
     return failed === "died" || !isExcused
       ? `failed with ${failed}; expected it to continue with the other letters`
       : undefined

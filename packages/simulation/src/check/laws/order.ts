@@ -21,9 +21,9 @@ const isDone = ({ children, message: { plan } }: CopyLife, index: number): boole
 const begunEarly = (lives: Lives, life: DeliveryLife): ReadonlyArray<Violation> =>
   life.runs.flatMap(({ began: { entry, index } }, nth) => {
     // Of its batch, those that precede it; some may not run again with it.
-    const keys = entry.given.map(({ key }) => key)
+    const at = entry.given.findIndex(({ delivery }) => delivery === life.delivery)
     const rerun = life.runs.slice(0, nth).flatMap(({ began }) => began.entry.given.map(({ key }) => key))
-    const before = new Set([...keys.slice(0, keys.indexOf(life.copy.message.key)), ...rerun])
+    const before = new Set([...entry.given.slice(0, at).map(({ key }) => key), ...rerun])
     const earlier = earlierIn(lives, life.copy, index, life.process).find(
       (each) => !isDone(each, index) && !before.has(each.message.key)
     )
