@@ -181,8 +181,10 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.faults.publish = () => Deferred.await(gate)
     const producer = yield* lab.producer(undefined, { maxPending: 2 })
     const senders = yield* Effect.forEach(["a", "b", "c"], (id) => Effect.forkChild(producer.send(id, { id })))
+    const underWay = () => lab.entriesOf("Publishing").length
+    yield* lab.until("two under way", () => underWay() === 2)
     yield* lab.quiet()
-    Check.equal("under way", lab.entriesOf("Publishing").length, 2)
+    Check.equal("under way", underWay(), 2)
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.joinAll(senders)
     Check.equal("sent", lab.entriesOf("Published").length, 3)
