@@ -1,4 +1,4 @@
-/** Sends a burst that nobody handles yet, as while a connection opens, and then lets it be handled. */
+/** Sends a burst without a consumer, as while a connection opens, and then handles it. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { bytes, connect, queue } from "@requeue/core/promise"
 

@@ -1,7 +1,7 @@
 /** Random UUIDs whose text is in one piece. */
 
 /**
- * Returns a random UUID. V8 has joined it from 20 pieces, and keeps the pieces until the text is read: 490 bytes instead of 65, which
+ * Returns a random UUID. Node joins it from 20 pieces, and V8 keeps them until the text is read: 490 bytes instead of 65, which
  * burden each garbage collection while the message waits.
  */
 export const make = (): string => {
