@@ -87,6 +87,19 @@ describe("books", () => {
     expect(broken(unasked)).toEqual(["books"])
   })
 
+  it("a redelivery that its process removes, unless the process decided so before, and has no answer yet", () => {
+    const tell = (fate: "none" | "lost") => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery)
+      story.ask(delivery, ack)
+      if (fate === "lost") story.answer(delivery, ack, "lost")
+      story.back(delivery, "connection")
+      story.gone(copy, 1, "settled", story.handOut(copy, 1, "a1"))
+    }
+    expect(broken(tell("none"))).not.toContain("books")
+    expect(broken(tell("lost"))).toContain("books")
+  })
+
   it("what is forgotten by a broker that must not, and purged by nobody", () => {
     const forget = (story: Story.Story) => story.gone(story.send(1), 1, "forgotten")
     expect(broken(forget)).toEqual(["books"])

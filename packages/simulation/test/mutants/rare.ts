@@ -29,5 +29,12 @@ export const rare: ReadonlyArray<Mutant> = [
     from: "removed.set(name, true)",
     to: "",
     was: "A letter that SQS delivered once more after its removal was redriven twice."
+  },
+  {
+    name: "the adapter for SQLite leases no message when credit comes back",
+    file: "adapter-sqlite/src/internal/consume/consumer.ts",
+    from: "if (wasNone) refill()",
+    to: "if (wasNone) wake()",
+    was: "A consumer stood still after a pause of consumerBackoff, if another process had the lock when its message failed."
   }
 ]

@@ -165,6 +165,28 @@ describe("transactions", () => {
     expect(broken(tell)).toEqual(laws)
   })
 
+  it("are undone by a power cut, if the lease went to another delivery before the commit", () => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      enlist(story, delivery)
+      story.back(delivery, "asked")
+      const other = story.deliver(copy, 1, "a1", 1)
+      story.gone(copy, 1, "transaction", other)
+      commit(story, { acked: [other], rows: [delivery], sends: [delivery] })
+      story.kill("a1")
+      story.say({ _tag: "Back", copy, key: 1, delivery: undefined, due: 0, why: "restart" })
+      reboot(story, false, { revived: [other], rows: [delivery], sends: [delivery] })
+      story.start("a2")
+      const again = story.deliver(copy, 1, "a2", 2)
+      const run = story.begin(again)
+      story.say({ _tag: "Enlisted", process: "a2", run, deliveries: [again], isRefused: false })
+      story.ended(run)
+      story.gone(copy, 1, "transaction", again)
+      story.say({ _tag: "Committed", process: "a2", acked: [again], rows: [again], sends: [again] })
+    }
+    expect(broken(tell)).toEqual([])
+  })
+
   it("lose a row, and neither its ack nor its send", () => {
     const tell = (story: Story.Story) => {
       const { copy, delivery } = first(story)

@@ -136,8 +136,11 @@ export const make = ({ onDelivery, onOutcome, queue, shareLimits, store }: Optio
     refill,
     freePlaces: () => store.wake(queue, (other) => other !== sleeper && other.isHeldUp()),
     credit: (credit) => {
+      const wasNone = limit === 0
       limit = isOpen ? credit : 0
-      wake()
+      // Without credit, the settlements that still wait for the lock have asked for nothing, and the timer has woken nothing.
+      if (wasNone) refill()
+      else wake()
     },
     close: (done) => {
       isOpen = false

@@ -88,12 +88,15 @@ const settledFault = (lives: Lives, copy: CopyLife, index: number): string | und
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
-  // A settled message that is redelivered because its removal was lost is removed by the client itself, and so is its namesake.
+  // A settled message that is redelivered because its removal was lost, or not yet answered, is removed by the client itself, and
+  // so is its namesake.
   const asked = namesakes
     .flatMap((one) => one.deliveries)
     .flatMap((each) =>
       each.process === last?.process
-        ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
+        ? each.settlings.filter(
+            (every) => every.index < index && (each === last || every.fate === "taken" || every.fate === undefined)
+          )
         : []
     )
   // A client that has stored a copy removes the original when it is redelivered, and returns messages as copies when it ends.

@@ -44,7 +44,7 @@ export const transactions: Law = (lives) => {
   const found = history.flatMap((entry, index) => {
     if (entry._tag === "Rebooted") {
       const { at, isFull, revived, rows, sends } = entry
-      for (const each of rows) open.delete(each)
+      for (const each of revived) open.delete(each)
       if (isFull && rows.length + sends.length + revived.length > 0) {
         const what = `A power cut undid the transactions of ${show([...new Set([...rows, ...sends, ...revived])])}; expected them on the disk.`
         return [violation("transactions", at, {}, what, [index])]
