@@ -69,15 +69,14 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     capabilities: Capabilities.make(settings),
     connection: connection.current,
     reach: reach(client),
-    publish: (messages) =>
-      Effect.gen(function* () {
-        yield* refusal(messages)
-        const results = yield* publisher.publish(
-          messages.map((message) => ({ message, original: originals.get(message.body) }))
-        )
-        const failed = BrokerError.ofBatch(results)
-        if (failed !== undefined) return yield* failed
-      }),
+    publish: Effect.fnUntraced(function* (messages) {
+      yield* refusal(messages)
+      const results = yield* publisher.publish(
+        messages.map((message) => ({ message, original: originals.get(message.body) }))
+      )
+      const failed = BrokerError.ofBatch(results)
+      if (failed !== undefined) return yield* failed
+    }),
     subscribe: (options) =>
       subscribe(options, {
         client,

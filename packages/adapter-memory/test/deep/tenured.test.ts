@@ -1,20 +1,27 @@
-/**
- * A burst must not make V8 allocate the objects of all later messages in the old generation, see `ShortList` in core.
- */
+/** What V8 keeps until its next full collection, although nothing refers to it any more. */
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { assert, test } from "vitest"
 
+/** Returns what a program of this folder prints in an engine with these flags. */
+const run = async (program: string, ...flags: ReadonlyArray<string>): Promise<string> => {
+  const file = fileURLToPath(new URL(program, import.meta.url))
+  const args = ["--conditions=@requeue/source", ...flags, file]
+  return (await promisify(execFile)(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 })).stdout
+}
+
+// See `ShortList` in core.
 test("no literal that messages need is tenured after a burst of sends", async () => {
-  const program = fileURLToPath(new URL("burst.ts", import.meta.url))
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ["--conditions=@requeue/source", "--trace-pretenuring", "--trace-pretenuring-statistics", program],
-    { maxBuffer: 64 * 1024 * 1024 }
-  )
+  const stdout = await run("burst.ts", "--trace-pretenuring", "--trace-pretenuring-statistics")
   const decisions = stdout.split("\n").filter((line) => line.includes("AllocationSite"))
   assert.isNotEmpty(decisions)
   const tenured = decisions.filter((line) => line.endsWith("=> tenure"))
   assert.isEmpty(tenured)
+})
+
+// See `StackTrace` in core.
+test("the errors of failed messages are freed with the young objects", async () => {
+  const lines = (await run("failing.ts", "--expose-gc")).trim().split("\n")
+  assert.isBelow(Number(lines.at(-1)), 2)
 })

@@ -36,21 +36,30 @@ export const of = (error: unknown): Trace => {
   return () => (known ??= partsOf(error))
 }
 
-/** Returns the summary of an error with a stack, which `makeStack` makes when it is first read. */
-export const traced = ({ message, name }: ErrorSummary, makeStack: () => string | undefined): ErrorSummary => {
-  let known: { readonly stack: string | undefined } | undefined
-  return {
-    name,
-    message,
-    get stack() {
-      return (known ??= { stack: makeStack() }).stack
-    },
-    // A redactor may change the error that it gets.
-    set stack(stack) {
-      known = { stack }
-    }
+/** Where a summary keeps the function that makes its stack, and then the stack. */
+const source = Symbol("stack")
+
+interface Traced extends ErrorSummary {
+  readonly [source]: { stack: string | undefined | (() => string | undefined) }
+}
+
+/** Shared: V8 keeps what an accessor of one object refers to, here a message and its error, until its next full collection. */
+const lazyStack: PropertyDescriptor & ThisType<Traced> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    const { stack } = this[source]
+    return typeof stack === "function" ? (this[source].stack = stack()) : stack
+  },
+  // A redactor may change the error that it gets.
+  set(stack: string | undefined) {
+    this[source].stack = stack
   }
 }
+
+/** Returns the summary of an error with a stack, which `makeStack` makes when it is first read. */
+export const traced = ({ message, name }: ErrorSummary, makeStack: () => string | undefined): ErrorSummary =>
+  Object.defineProperties({ name, message }, { stack: lazyStack, [source]: { value: { stack: makeStack } } })
 
 /** Returns the summary as plain data: the stack is read now, and the error is not kept in memory. */
 export const plain = ({ message, name, stack }: ErrorSummary): ErrorSummary =>

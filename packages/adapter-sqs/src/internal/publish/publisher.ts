@@ -98,17 +98,16 @@ export const make = (env: {
     })
 
   return {
-    publish: (items) =>
-      Effect.gen(function* () {
-        const [made, existing] = [items.filter(mayCreate), items.filter((item) => !mayCreate(item))]
-        const byQueue = [made, existing].flatMap((some) => [...Map.groupBy(some, ({ message }) => message.queue)])
-        const errors = new Map<Item, BrokerError.BrokerError | undefined>()
-        const publishTo = ([queue, some]: (typeof byQueue)[number]) =>
-          Effect.map(toQueue(queue, some), (results) => {
-            for (const [index, item] of some.entries()) errors.set(item, results[index])
-          })
-        yield* Effect.forEach(byQueue, publishTo, { concurrency: "unbounded", discard: true })
-        return items.map((item) => errors.get(item))
-      })
+    publish: Effect.fnUntraced(function* (items) {
+      const [made, existing] = [items.filter(mayCreate), items.filter((item) => !mayCreate(item))]
+      const byQueue = [made, existing].flatMap((some) => [...Map.groupBy(some, ({ message }) => message.queue)])
+      const errors = new Map<Item, BrokerError.BrokerError | undefined>()
+      const publishTo = ([queue, some]: (typeof byQueue)[number]) =>
+        Effect.map(toQueue(queue, some), (results) => {
+          for (const [index, item] of some.entries()) errors.set(item, results[index])
+        })
+      yield* Effect.forEach(byQueue, publishTo, { concurrency: "unbounded", discard: true })
+      return items.map((item) => errors.get(item))
+    })
   }
 }
