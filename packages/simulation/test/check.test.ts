@@ -639,7 +639,7 @@ it("repeated: a dead letter that failed is returned if the budget is spent, whic
 })
 
 it("repeated: a redelivery that waited for an earlier message of its group is returned when that is lost", () => {
-  const tell = (groups: readonly [string, string], isLost: boolean) => {
+  const tell = (groups: readonly [string, string], how: "lapsed" | "answered" | "held") => {
     const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))
     return broken(
       (story) => {
@@ -654,15 +654,20 @@ it("repeated: a redelivery that waited for an earlier message of its group is re
           story.back(each, "lease")
         }
         const [earlier, later] = copies.map((copy, index) => story.deliver(copy, index + 1, "a1")) as [number, number]
-        if (isLost) story.say({ _tag: "Lapsed", process: "a1", delivery: earlier })
+        if (how === "lapsed") story.say({ _tag: "Lapsed", process: "a1", delivery: earlier })
+        if (how === "answered") {
+          story.ask(earlier, ack)
+          story.answer(earlier, ack, "lost")
+        }
         story.settle(later, release)
       },
       Story.scenario({ kind: "sqs", lease: 5000, fifo: "block", sendings, version: { concurrency: 2 } })
     )
   }
-  expect(tell(["g", "g"], true)).not.toContain("repeated")
-  expect(tell(["g", "g"], false)).toContain("repeated")
-  expect(tell(["g", "h"], true)).toContain("repeated")
+  expect(tell(["g", "g"], "lapsed")).not.toContain("repeated")
+  expect(tell(["g", "g"], "answered")).not.toContain("repeated")
+  expect(tell(["g", "g"], "held")).toContain("repeated")
+  expect(tell(["g", "h"], "lapsed")).toContain("repeated")
 })
 
 it("repeated: a redelivery is also returned when a later message of its group is lost, which had arrived before it", () => {

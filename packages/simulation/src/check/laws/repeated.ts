@@ -39,11 +39,11 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
  */
 const isReturnedWithGroup = ({ scenario }: Lives, { asked, index, of: life }: Settling): boolean => {
   const since = life.arrived?.index ?? index
-  const isLost = ({ arrived, copy, disconnected }: DeliveryLife): boolean =>
+  const isBetween = (at: number): boolean => at > since && at < index
+  const isLost = ({ arrived, copy, disconnected, settlings }: DeliveryLife): boolean =>
     copy.message.plan?.group === life.copy.message.plan?.group &&
     (arrived?.index ?? Infinity) < since &&
-    disconnected > since &&
-    disconnected < index
+    (isBetween(disconnected) || settlings.some(({ answer, fate }) => fate === "lost" && isBetween(answer)))
   const isFirst = life.settlings.every((each) => each.index >= index)
   return scenario.fifo !== undefined && asked.tag === "Release" && isFirst && life.process.deliveries.some(isLost)
 }
