@@ -31,10 +31,10 @@ export const rare: ReadonlyArray<Mutant> = [
     was: "A letter that SQS delivered once more after its removal was redriven twice."
   },
   {
-    name: "the adapter for SQLite leases no message when credit comes back",
-    file: "adapter-sqlite/src/internal/consume/consumer.ts",
-    from: "if (wasNone) refill()",
-    to: "if (wasNone) wake()",
+    name: "the adapter for SQLite leases no message after settlements that had no credit",
+    file: "adapter-sqlite/src/internal/settle/settle.ts",
+    from: "        settled()\n",
+    to: "",
     was: "A consumer stood still after a pause of consumerBackoff, if another process had the lock when its message failed."
   }
 ]

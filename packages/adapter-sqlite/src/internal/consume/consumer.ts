@@ -17,6 +17,8 @@ export interface Consumer {
   readonly held: Set<Receipt>
   /** Leases more in the transaction of the settlements before it, which free credit. */
   readonly refill: () => void
+  /** Leases more after settlements, unless an attempt is under way: they may have asked without credit, or too late for an attempt. */
+  readonly settled: () => void
   /** Wakes the other consumers of the process that wait for a place in a share. */
   readonly freePlaces: () => void
   /** Stops, and returns what it holds to the queue. */
@@ -134,13 +136,13 @@ export const make = ({ onDelivery, onOutcome, queue, shareLimits, store }: Optio
   return {
     held,
     refill,
+    settled: () => {
+      if (!isClaiming) wake()
+    },
     freePlaces: () => store.wake(queue, (other) => other !== sleeper && other.isHeldUp()),
     credit: (credit) => {
-      const wasNone = limit === 0
       limit = isOpen ? credit : 0
-      // Without credit, the settlements that still wait for the lock have asked for nothing, and the timer has woken nothing.
-      if (wasNone) refill()
-      else wake()
+      wake()
     },
     close: (done) => {
       isOpen = false
