@@ -1947,6 +1947,27 @@ describe("liveness", () => {
     }
   })
 
+  it("nor what waits on NSQ by the clock of a process that was ahead, and returned it before its time", () => {
+    const returned = (names: ReadonlyArray<string>) => (story: Story.Story) => {
+      for (const name of ["a1", "b1"]) story.start(name)
+      let copy = story.send(1, 5000)
+      for (const name of names) {
+        const delivery = story.deliver(copy, 1, name)
+        const delay = name === "a1" ? 4000 : 3_600_000
+        story.ask(delivery, Story.asked("Release", { delay }))
+        const next = story.store(1, { process: name, of: delivery, due: delay })
+        story.gone(copy, 1, "settled", delivery)
+        story.answer(delivery, Story.asked("Release", { delay }))
+        copy = next
+      }
+    }
+    const clock = { offset: 3_600_000, speed: 1, jumps: [] }
+    const processes = [{ ...Story.process("a"), clock }, Story.process("b")]
+    const world = Story.scenario({ kind: "nsq", lease: 30_000, processes })
+    expect(atEnd(returned(["a1", "b1"]), world, "time")).not.toContain("liveness")
+    expect(atEnd(returned(["b1"]), world, "time")).toContain("liveness")
+  })
+
   it("nor what waits behind it in its group", () => {
     const tell = (groups: readonly [string, string]) => {
       const sendings = groups.map((group, index) => ({ ...Story.sending(index + 1), group }))

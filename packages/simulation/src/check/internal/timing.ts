@@ -1,5 +1,5 @@
 /** When handler runs are over for the core, whether their handlers have ended or not; and by how much clocks shift due times. */
-import type { Version } from "../../Scenario.ts"
+import { familyOf, type Version } from "../../Scenario.ts"
 import type { Bound, Lives, ProcessLife, Run, Settling } from "./Lives.ts"
 
 /** Whether the handler's time may be over at this moment: timers count on when the wall clock is set. */
@@ -44,11 +44,16 @@ export const decidedAt = ({ at, attempt, index }: Settling): number => {
 }
 
 /**
- * Milliseconds by which handlers may be late because the clocks of the writer and the waiting process differ, or have moved
+ * Milliseconds by which handlers may be late because the clocks of the writers and the waiting process differ, or have moved
  * since.
  */
-export const lateByClocks = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
-  const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
+export const lateByClocks = (
+  { processes, scenario }: Lives,
+  { measured = [], process, since }: Bound,
+  at: number
+): number => {
+  const writers = [process, ...(familyOf(scenario) === "lossy" ? measured : [])].filter((each) => each !== undefined)
+  const ahead = Math.max(0, ...writers.map(({ clock }) => clock.mostAhead(since, at)))
   const clocks = [...processes.values()].map(({ clock }) => clock)
   const behind = clocks.map((clock) => -clock.leastAhead(since, at))
   const moved = clocks.map((clock) => clock.mostAhead(since, at) - clock.leastAhead(since, at))
