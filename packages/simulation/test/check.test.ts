@@ -2016,7 +2016,8 @@ describe("liveness", () => {
     expect(atEnd(waits(5000))).toEqual([])
     expect(atEnd(waits(500_000))).toEqual(["late", "liveness"])
 
-    const refuse = (until: number) => {
+    type Refusal = Scenario["refusals"][number]
+    const refuse = (until: number, other: Partial<Refusal> = {}) => {
       const tell = (story: Story.Story) => {
         const { delivery } = first(story)
         story.run(delivery, { error: "permanent" })
@@ -2024,11 +2025,14 @@ describe("liveness", () => {
         story.answer(delivery, deadLetter("permanent"), "rejected")
         story.say({ _tag: "Credit", process: "a1", limit: 2 })
       }
-      const refusals = [{ key: 1, of: "deadLetter" as const, until, reason: "Unroutable" as const }]
-      return atEnd(tell, Story.scenario({ refusals }))
+      const one: Refusal = { key: 1, of: "deadLetter", until, reason: "Unroutable" }
+      return atEnd(tell, Story.scenario({ refusals: [one, { ...one, key: 2, ...other }] }))
     }
     expect(refuse(5)).toEqual([])
     expect(refuse(2)).toEqual(["liveness"])
+    // RabbitMQ refuses what is written with a body that is too large, and as large.
+    expect(refuse(2, { until: 5, reason: "BodyTooLarge" })).toEqual([])
+    expect(refuse(2, { until: 5 })).toEqual(["liveness"])
   })
 
   it("but not the credit that a settlement under way takes, though its delivery is lost", () => {

@@ -40,12 +40,26 @@ const isDueLater = (lives: Lives, copy: CopyLife, end: number): boolean => {
   return due <= end ? kept === undefined && due > end - late && until > end : due <= until + late
 }
 
+/** Whether the broker refuses each copy of a message. */
+const isRefused = ({ scenario }: Lives, { message }: CopyLife): boolean =>
+  scenario.refusals.some((each) => each.key === message.key && isForever(each))
+
+/**
+ * Whether a message is refused on RabbitMQ with another one, each time that both are written together: of a body that is too large,
+ * the server names only the limit, and closes the channel.
+ */
+const isRefusedWithOther = ({ scenario }: Lives, { deliveries, gone }: CopyLife): boolean => {
+  const last = deliveries.at(-1)?.settlings.findLast(({ fate }) => fate !== undefined)
+  const isTooLarge = scenario.refusals.some((each) => each.reason === "BodyTooLarge" && isForever(each))
+  return scenario.kind === "rabbitmq" && isTooLarge && gone === undefined && last?.fate === "rejected"
+}
+
 /** Why a copy has not ended; `undefined` if it has ended, or may wait. */
 const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
-  const { end, scenario, work } = lives
-  const { backs, bound, deliveries, gone, message, stored } = copy
+  const { end, work } = lives
+  const { backs, bound, deliveries, gone, stored } = copy
   if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
-  if (scenario.refusals.some((each) => each.key === message.key && isForever(each))) return undefined
+  if (isRefused(lives, copy) || isRefusedWithOther(lives, copy)) return undefined
   if (stored.entry.at > takenUntil(lives)) return undefined
   const last = deliveries.at(-1)
   if (last !== undefined && last.back === undefined) {
@@ -215,7 +229,8 @@ export const liveness: Law = (lives) => {
     ...unfinished(lives, end)
   ]
   if (end.entry.because === "rest" || found.length > 0) return found
-  if ([...lives.copies.values()].some((copy) => isDueLater(lives, copy, end.entry.at))) return []
+  const mayWait = (copy: CopyLife): boolean => isDueLater(lives, copy, end.entry.at) || isRefusedWithOther(lives, copy)
+  if ([...lives.copies.values()].some(mayWait)) return []
   return [
     violation("liveness", end.entry.at, {}, "The world did not come to rest; the history does not show why.", [
       end.index
