@@ -1209,10 +1209,13 @@ describe("attempts", () => {
   })
 
   it("may be too few on a classic queue whose process could not publish the copies which count", () => {
-    const tell = (site: string) => (story: Story.Story) => {
+    const tell = (site: string, alarm?: "during" | "before") => (story: Story.Story) => {
       const { copy, delivery } = first(story)
+      const throttle = { operation: 1, what: "Throttle" } as const
       story.run(delivery, { error: "error" })
       story.start("b1")
+      if (alarm !== undefined) story.say({ _tag: "Operates", ...throttle })
+      if (alarm === "before") story.say({ _tag: "Operated", ...throttle, count: 0, failed: undefined })
       const next = story.handOut(copy, 1, "b1", 2)
       story.say({ _tag: "Fault", site, kind: "cut" })
       story.arrive(next)
@@ -1224,6 +1227,8 @@ describe("attempts", () => {
     expect(broken(tell("cut b1 publish up 1"), server("quorum"))).toContain("attempts")
     expect(broken(tell("cut a1 publish up 1"), server("classic"))).toContain("attempts")
     expect(broken(tell("cut b1 publish up 1"), server("classic"))).not.toContain("attempts")
+    expect(broken(tell("cut a1 publish up 1", "before"), server("classic"))).toContain("attempts")
+    expect(broken(tell("cut a1 publish up 1", "during"), server("classic"))).not.toContain("attempts")
   })
 
   it("are not fewer than handlers began, nor more than were handed out", () => {

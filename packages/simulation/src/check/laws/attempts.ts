@@ -21,10 +21,18 @@ const isRestarted = ({ copy: { backs, parent } }: DeliveryLife): boolean =>
   backs.some(({ entry }) => entry.why === "restart") || (parent !== undefined && isRestarted(parent))
 
 /** Whether a process could not publish between receiving a delivery and passing it to its program. */
-const isCutOff = ({ history }: Lives, { arrived, handedOut, process }: DeliveryLife): boolean =>
-  history
-    .slice(handedOut?.index ?? 0, arrived?.index ?? 0)
-    .some((entry) => entry._tag === "Fault" && entry.site.includes(`${process.name} publish`))
+const isCutOff = ({ history }: Lives, { arrived, handedOut, process }: DeliveryLife): boolean => {
+  const [from, until] = [handedOut?.index ?? 0, arrived?.index ?? 0]
+  const hasEnded = (operation: number): boolean =>
+    history.slice(0, from).some((entry) => entry._tag === "Operated" && entry.operation === operation)
+  return history
+    .slice(0, until)
+    .some(
+      (entry, index) =>
+        (entry._tag === "Fault" && index >= from && entry.site.includes(`${process.name} publish`)) ||
+        (entry._tag === "Operates" && entry.what === "Throttle" && !hasEnded(entry.operation))
+    )
+}
 
 /** Whether the copies that would count deliveries are refused, or failed: a classic queue does not count. */
 const isUncounted = (lives: Lives, { copy: { deliveries, message, parent } }: DeliveryLife): boolean => {
