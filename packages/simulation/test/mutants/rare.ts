@@ -31,10 +31,10 @@ export const rare: ReadonlyArray<Mutant> = [
     was: "A letter that SQS delivered once more after its removal was redriven twice."
   },
   {
-    name: "the adapter for SQLite leases no message after settlements that had no credit",
-    file: "adapter-sqlite/src/internal/settle/settle.ts",
-    from: "        settled()\n",
-    to: "",
-    was: "A consumer stood still after a pause of consumerBackoff, if another process had the lock when its message failed."
+    name: "the adapter for SQLite does not lease again when credit comes back",
+    file: "adapter-sqlite/src/internal/consume/consumer.ts",
+    from: "if (wasNone) refill()",
+    to: "if (wasNone) wake()",
+    was: "A consumer stood still for ever after a pause of consumerBackoff in which leases ended that it could not renew."
   }
 ]

@@ -17,8 +17,6 @@ export interface Consumer {
   readonly held: Set<Receipt>
   /** Leases more in the transaction of the settlements before it, which free credit. */
   readonly refill: () => void
-  /** Leases more after settlements, unless an attempt is under way: they may have asked without credit, or too late for an attempt. */
-  readonly settled: () => void
   /** Wakes the other consumers of the process that wait for a place in a share. */
   readonly freePlaces: () => void
   /** Stops, and returns what it holds to the queue. */
@@ -136,13 +134,13 @@ export const make = ({ onDelivery, onOutcome, queue, shareLimits, store }: Optio
   return {
     held,
     refill,
-    settled: () => {
-      if (!isClaiming) wake()
-    },
     freePlaces: () => store.wake(queue, (other) => other !== sleeper && other.isHeldUp()),
     credit: (credit) => {
+      const wasNone = limit === 0
       limit = isOpen ? credit : 0
-      wake()
+      // Without credit, the timer woke nothing, and settlements that wait for the lock asked for nothing.
+      if (wasNone) refill()
+      else wake()
     },
     close: (done) => {
       isOpen = false

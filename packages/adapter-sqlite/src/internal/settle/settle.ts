@@ -29,7 +29,7 @@ interface Waiting {
 
 /** Returns the `settle` of a consumer. */
 export const make = (
-  { freePlaces, held, refill, settled }: Consumer,
+  { freePlaces, held, refill }: Consumer,
   queue: string,
   store: Store
 ): Broker.Subscription["settle"] => {
@@ -69,7 +69,6 @@ export const make = (
           done(claim, error ?? (commands.has(claim) ? undefined : lost))
         }
         if (error !== undefined) return
-        settled()
         freePlaces()
         const targets = [...commands].flatMap(([{ delivery }, command]) => targetsOf(receiptOf(delivery), command))
         for (const each of new Set(targets)) {
