@@ -1714,6 +1714,26 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
   expect(tell(true)).toEqual(["room"])
 })
 
+it("room: what the broker refuses adds to it, though a handler has a lost delivery", () => {
+  const tell = (fate: "rejected" | "transient") =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.begin(delivery)
+        story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+        const refused = story.deliver(story.send(2), 2, "a1")
+        story.run(refused, { error: "error" })
+        story.ask(refused, retry(1000))
+        story.answer(refused, retry(1000), fate)
+        story.say({ _tag: "Credit", process: "a1", limit: 2 })
+        story.deliver(story.send(3), 3, "a1")
+      },
+      Story.scenario({ version: { concurrency: 2 } })
+    )
+  expect(tell("rejected")).not.toContain("room")
+  expect(tell("transient")).toContain("room")
+})
+
 it("room: a limit of the rate leaves none for another message, until it allows a run", () => {
   const tell = (max: number) =>
     broken(

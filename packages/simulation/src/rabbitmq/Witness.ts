@@ -149,7 +149,12 @@ export const make = (
     const { entry } = fact
     const one = copies.of(entry)!
     if (fact._tag === "HandedOut") delivered.set(entry.delivery, entry)
-    if (copies.isContinued(entry)) return fact._tag === "Back" ? copies.split(entry, one) : undefined
+    if (copies.isContinued(entry)) {
+      if (fact._tag !== "Back") return
+      // What replaces it from now on is another copy.
+      delivered.delete(entry.delivery)
+      return copies.split(entry, one)
+    }
     if (isAtHome(one) || (fact._tag === "Gone" && !isPassedOn(fact.why))) changed(fact, one)
   }
 }

@@ -93,6 +93,36 @@ test("a message that is replaced, returned and replaced again is made of the del
   assert.deepStrictEqual(copies, [undefined, 11, 11])
 })
 
+test("a message that is replaced once more, late, after its return, keeps its deliveries", () => {
+  const replacing = { ...publication }
+  const witness = Witness.make(
+    world,
+    host.now,
+    () => vhost,
+    (each) => (each === replacing ? { process: "a1", of: 41, replaces: true } : undefined)
+  )
+  const queue = "work"
+  const store = (id: number, publication: Publication): Entry => {
+    const entry = entryOf(id)
+    witness({ _tag: "Stored", queue, entry, origin: { _tag: "Published", publication } })
+    return entry
+  }
+  const deliver = (entry: Entry, delivery: number): void => {
+    entry.delivery = delivery
+    witness({ _tag: "HandedOut", queue, entry, client: "a1" })
+  }
+  const before = world.history.length
+  const original = store(10, publication)
+  deliver(original, 41)
+  store(11, replacing)
+  witness({ _tag: "Back", queue, entry: original, how: "ended", due: 0 })
+  store(12, replacing)
+  deliver(original, 42)
+
+  const handed = world.history.slice(before).flatMap((entry) => (entry._tag === "HandedOut" ? [entry.delivery] : []))
+  assert.deepStrictEqual(handed, [41, 42])
+})
+
 test("a message on its way that is replaced late, after its return, is two copies of one source", () => {
   const [home, waiting] = ["work", "waiting"] as const
   const onward = { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": home }

@@ -46,3 +46,9 @@ export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent
   parent !== undefined ||
   stored?.entry.process !== undefined ||
   message.plan?.by !== "foreign"
+
+/** Whether a message only waits, because the broker has refused its settlement: a copy that would wait, or its dead letter. */
+export const isKept = ({ settlings }: Pick<DeliveryLife | Attempt, "settlings">, until: number): boolean => {
+  const last = settlings.findLast(({ index }) => index < until)
+  return last?.fate === "rejected" && last.answer < until
+}

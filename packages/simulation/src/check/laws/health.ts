@@ -1,5 +1,5 @@
-import { type Law, violation } from "../internal/law.ts"
-import type { Attempt, ProcessLife, Settling } from "../internal/Lives.ts"
+import { isKept, type Law, violation } from "../internal/law.ts"
+import type { ProcessLife, Settling } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
 
@@ -16,12 +16,6 @@ const refusedAt = ({ settlings }: ProcessLife, until: number): number => {
     new Set(answered.filter(({ fate }) => fate === wanted).map(({ of }) => of))
   const taken = ofFate("taken")
   return [...ofFate("rejected")].filter((delivery) => !taken.has(delivery)).length
-}
-
-/** Whether its process keeps a message at a moment: no copy can keep it until it is due, or it is in quarantine. */
-const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
-  const last = settlings.findLast(({ index }) => index < until)
-  return last !== undefined && last.fate === "rejected" && last.answer < until
 }
 
 /** Whether a settlement of an arriving message is under way. */
@@ -67,7 +61,7 @@ export const health: Law = ({ history, processes }) => {
     if (process?.version === undefined || since === undefined) return []
     const { batch, handlerTimeout, rateLimit } = process.version
     const limit = minute + handlerTimeout + (batch?.wait ?? 0) + (rateLimit?.per ?? 0)
-    const isWaiting = () => process.attempts.some((each) => isKeptAt(each, index))
+    const isWaiting = () => process.attempts.some((each) => isKept(each, index))
     const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
     const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit

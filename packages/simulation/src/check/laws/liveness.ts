@@ -1,7 +1,7 @@
 import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { earlierIn } from "../internal/grouping.ts"
-import { hasName, type Law, violation } from "../internal/law.ts"
+import { hasName, isKept, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { lateByClocks, rateRoom } from "../internal/timing.ts"
 
@@ -122,12 +122,6 @@ const heldAt = (lives: Lives, { deliveries }: ProcessLife, until: number): Reado
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "lost") && answer < until)
   })
-
-/** Whether it only waits because the broker has refused its settlement. */
-const isKept = ({ settlings }: DeliveryLife, until: number): boolean => {
-  const last = settlings.findLast(({ index }) => index < until)
-  return last?.fate === "rejected" && last.answer < until
-}
 
 /** The number of kept messages with which a process still takes as many others as without them. */
 const spare = 100

@@ -1,6 +1,6 @@
 import { familyOf, type Version } from "../../Scenario.ts"
 import { namesakesOf } from "../internal/doubled.ts"
-import { type Law, of, violation } from "../internal/law.ts"
+import { isKept, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { isTimedOut, rateRoom } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
@@ -46,7 +46,7 @@ const fullOf = ({ batch, concurrency, prefetch }: Version): number => concurrenc
 
 /**
  * The messages that a process may have with a credit. Lost ones that handlers have take room beside the credit, which a limit of
- * the rate keeps below the consumer's room.
+ * the rate keeps below the consumer's room, and to which what waits for a broker that has refused it adds.
  */
 const admitted = (
   { deliveries }: ProcessLife,
@@ -55,7 +55,10 @@ const admitted = (
 ): number => {
   const isLost = ({ disconnected }: DeliveryLife): boolean => disconnected >= 0 && disconnected < index
   const lost = deliveries.filter((life) => isLost(life) && isHeld(life, index, at)).length
-  return version.rateLimit === undefined ? limit : Math.max(limit, Math.min(fullOf(version), limit + lost))
+  const kept = deliveries.filter((life) => isHeld(life, index, at) && isKept(life, index)).length
+  return version.rateLimit === undefined && kept === 0
+    ? limit
+    : Math.max(limit, Math.min(fullOf(version) + kept, limit + lost))
 }
 
 /**
