@@ -58,68 +58,61 @@ test("a delayed message goes home though its queue is not bound yet", () => {
   assert.deepStrictEqual(Homes.wayFrom(vhost, delay, message), { home: "work", delay: 5000 })
 })
 
-test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
+const queue = "work"
+
+/** A witness, and what it sees: some publications replace a delivery. */
+const watch = (replaced: number) => {
   const replacing = { ...publication }
   const witness = Witness.make(
     world,
     host.now,
     () => vhost,
-    (each) => (each === replacing ? { process: "a1", of: 11, replaces: true } : undefined)
+    (each) => (each === replacing ? { process: "a1", of: replaced, replaces: true } : undefined)
   )
-  const queue = "work"
+  const before = world.history.length
   const store = (id: number, publication: Publication): Entry => {
     const entry = entryOf(id)
     witness({ _tag: "Stored", queue, entry, origin: { _tag: "Published", publication } })
     return entry
   }
-  const deliver = (entry: Entry, delivery: number): void => {
-    entry.delivery = delivery
-    witness({ _tag: "HandedOut", queue, entry, client: "a1" })
+  return {
+    told: () => world.history.slice(before),
+    store: (id: number) => store(id, publication),
+    replace: (id: number) => store(id, replacing),
+    deliver: (entry: Entry, delivery: number): void => {
+      entry.delivery = delivery
+      witness({ _tag: "HandedOut", queue, entry, client: "a1" })
+    },
+    lose: (entry: Entry): void => witness({ _tag: "Back", queue, entry, how: "ended", due: 0 })
   }
+}
 
-  const original = store(1, publication)
+test("a message that is replaced, returned and replaced again is made of the delivery that was replaced", () => {
+  const { deliver, lose, replace, store, told } = watch(11)
+  const original = store(1)
   deliver(original, 11)
   for (const [replacement, delivery] of [
     [2, 12],
     [3, 13]
   ] as const) {
-    store(replacement, replacing)
+    replace(replacement)
     // The connection was cut before the ack of the original.
     deliver(original, delivery)
-    witness({ _tag: "Back", queue, entry: original, how: "ended", due: 0 })
+    lose(original)
   }
-
-  const copies = world.history.flatMap((entry) => (entry._tag === "Stored" ? [entry.of] : []))
+  const copies = told().flatMap((entry) => (entry._tag === "Stored" ? [entry.of] : []))
   assert.deepStrictEqual(copies, [undefined, 11, 11])
 })
 
 test("a message that is replaced once more, late, after its return, keeps its deliveries", () => {
-  const replacing = { ...publication }
-  const witness = Witness.make(
-    world,
-    host.now,
-    () => vhost,
-    (each) => (each === replacing ? { process: "a1", of: 41, replaces: true } : undefined)
-  )
-  const queue = "work"
-  const store = (id: number, publication: Publication): Entry => {
-    const entry = entryOf(id)
-    witness({ _tag: "Stored", queue, entry, origin: { _tag: "Published", publication } })
-    return entry
-  }
-  const deliver = (entry: Entry, delivery: number): void => {
-    entry.delivery = delivery
-    witness({ _tag: "HandedOut", queue, entry, client: "a1" })
-  }
-  const before = world.history.length
-  const original = store(10, publication)
+  const { deliver, lose, replace, store, told } = watch(41)
+  const original = store(10)
   deliver(original, 41)
-  store(11, replacing)
-  witness({ _tag: "Back", queue, entry: original, how: "ended", due: 0 })
-  store(12, replacing)
+  replace(11)
+  lose(original)
+  replace(12)
   deliver(original, 42)
-
-  const handed = world.history.slice(before).flatMap((entry) => (entry._tag === "HandedOut" ? [entry.delivery] : []))
+  const handed = told().flatMap((entry) => (entry._tag === "HandedOut" ? [entry.delivery] : []))
   assert.deepStrictEqual(handed, [41, 42])
 })
 
