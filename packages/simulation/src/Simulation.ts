@@ -13,7 +13,7 @@ import { observed } from "./world/Observed.ts"
 import * as World from "./world/World.ts"
 
 /** The maximum number of steps of a run; one that takes more runs in circles. */
-const longest = 50_000
+const longest = 100_000
 
 /** How long the world may take to come to rest after the last fault, in milliseconds: longer than all delays together. */
 const longestRest = 30 * 24 * 3_600_000

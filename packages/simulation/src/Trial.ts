@@ -83,7 +83,7 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report
  * Runs a program in many worlds, and reports what happened to its messages on each kind of broker. The same options give the same
  * reports if the handler reads no other clock and no random numbers.
  *
- * A world ends when all its messages have ended, 30 days after its last fault, or after 50,000 steps.
+ * A world ends when all its messages have ended, 30 days after its last fault, or after 100,000 steps.
  *
  * @throws RangeError when an option is unknown, of another kind or out of its range, or a body is not JSON
  * @throws Error when the handler waits for something outside the world; any error of `handler` itself; ConfigurationError
