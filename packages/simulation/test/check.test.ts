@@ -711,6 +711,24 @@ it("budget: a success after the stop leaves room for the dead letter of a handle
   expect(broken(tell(true), world)).not.toContain("budget")
 })
 
+it("budget: a dead letter that failed may be decided again, and wait for an extension of its lease", () => {
+  const tell = (kind: "sqs" | "rabbitmq", wait: number) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story)
+        story.run(delivery, { error: "permanent" })
+        story.ask(delivery, deadLetter("permanent"))
+        story.answer(delivery, deadLetter("permanent"), "unknown")
+        story.wait(wait)
+        story.say({ _tag: "Draining", process: "a1", because: "budget" })
+      },
+      Story.scenario({ kind, lease: kind === "sqs" ? 5000 : 0, version: { budget: { max: 1, perSuccess: 0.5 } } })
+    )
+  expect(tell("sqs", 1000)).not.toContain("budget")
+  expect(tell("sqs", 999)).toContain("budget")
+  expect(tell("rabbitmq", 1000)).toContain("budget")
+})
+
 it("budget: an ack that only removes a redelivery of a settled message is no success", () => {
   const tell = (isRun: boolean) => (story: Story.Story) => {
     const { copy, delivery } = first(story)

@@ -1,5 +1,6 @@
+import { familyOf } from "../../Scenario.ts"
 import { type Law, violation } from "../internal/law.ts"
-import type { Attempt, ProcessLife, Settling } from "../internal/Lives.ts"
+import type { Attempt, ProcessLife, Seen, Settling } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
 
 /** Milliseconds for which settlements that were decided may wait to be requested. */
@@ -27,6 +28,16 @@ const mayBeGivenUp = ({ copy, deliveries, settlings, turns }: Attempt, index: nu
     ? turns.some(({ run }) => run.began.index < index)
     : deliveries.some(({ arrived }) => (arrived?.index ?? Infinity) < index))
 
+/** Milliseconds after which a process repeats a settlement that has failed, at the earliest. */
+const pause = 1000
+
+/** Whether a process may have decided by then to repeat a dead letter that has failed, which waits until its lease is extended. */
+const mayBeRepeated = ({ settlings }: Attempt, { entry: { at }, index }: Seen<"Draining">): boolean => {
+  const last = settlings.findLast((each) => each.index < index)
+  const hasFailed = last?.fate === "unknown" || last?.fate === "transient"
+  return hasFailed && isGivenUp(last) && last.answer < index && at - last.at >= pause
+}
+
 /** The requests and the answers of a process, in order. */
 const stepsOf = ({ settlings }: ProcessLife) =>
   settlings
@@ -37,7 +48,7 @@ const stepsOf = ({ settlings }: ProcessLife) =>
     .toSorted((one, other) => one.index - other.index)
 
 /** A process makes no more dead letters than its budget allows, and stops only when none is left. */
-export const budget: Law = ({ processes }) =>
+export const budget: Law = ({ processes, scenario }) =>
   [...processes.values()].flatMap((process): ReadonlyArray<Violation> => {
     const { draining, name, version } = process
     const limit = version?.budget
@@ -67,7 +78,10 @@ export const budget: Law = ({ processes }) =>
       found.push(violation("budget", settling.at, { process: name }, what, [index]))
     }
     if (end === undefined) return found
-    least -= process.attempts.filter((each) => mayBeGivenUp(each, end.index)).length
+    const hasLeases = familyOf(scenario) === "lease"
+    least -= process.attempts.filter(
+      (each) => mayBeGivenUp(each, end.index) || (hasLeases && mayBeRepeated(each, end))
+    ).length
     if (least < 1 - tolerance) return found
     const what = `${name} stopped with a budget of ${least.toFixed(1)}; expected it to continue while that is 1 or more.`
     return [...found, violation("budget", end.entry.at, { process: name }, what, [end.index])]
