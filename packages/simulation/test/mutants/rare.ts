@@ -35,6 +35,6 @@ export const rare: ReadonlyArray<Mutant> = [
     file: "adapter-sqlite/src/internal/consume/consumer.ts",
     from: "if (wasNone) refill()",
     to: "if (wasNone) wake()",
-    was: "A consumer stood still for ever after a pause of consumerBackoff in which leases ended that it could not renew."
+    was: "A consumer stood still after a pause of consumerBackoff, if another process had the lock when its message failed."
   }
 ]

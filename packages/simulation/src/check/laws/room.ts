@@ -45,8 +45,8 @@ const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
 const fullOf = ({ batch, concurrency, prefetch }: Version): number => concurrency * (batch?.size ?? 1) + prefetch
 
 /**
- * The messages that a process may have with a credit. Lost ones that handlers have take room beside the credit, which a limit of
- * the rate keeps below the consumer's room, and to which what waits for a broker that has refused it adds.
+ * The messages that a process may have with a credit. Lost ones that handlers have take room beside the credit. A limit of the rate
+ * keeps the credit below the consumer's room; messages whose settlement the broker has refused add to that room.
  */
 const admitted = (
   { deliveries }: ProcessLife,
